@@ -1,5 +1,5 @@
 """The exercises as data: where their files lie, what a test file states, which regions a learner fills in.
 
-From what is stated come the calls that are judged: those that a test writes down, those drawn from a promise, small and
-large, those outside of the promise, and an instructor's hidden ones.
+The calls to judge are made from what is stated: calls that a test writes down, calls drawn from a promise, small and
+large, calls outside of the promise, and an instructor's hidden calls.
 """

@@ -1,4 +1,4 @@
-"""Which course, and which exercise in it, a command line means: "3", "03", "softmax", "soft" and "03_softmax"."""
+"""Finds the course and the exercise that a command line names: "3", "03", "softmax", "soft" or "03_softmax"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_COURSE = "There is no course here. Next: cd into the folder that holds it, or
 
 
 class LessonToRead(click.ClickException):
-    """Says that a lesson has no exercise, where a command wants one: no error, and nothing that could be done."""
+    """Raised where a command needs an exercise and the named lesson has none; shown as a message, not as an error."""
 
     def __init__(self, lesson: Folder) -> None:
         super().__init__(said_of_lesson(lesson))
@@ -25,15 +25,16 @@ class LessonToRead(click.ClickException):
 
 
 def course_here() -> Path | None:
-    """The course that the current folder lies in."""
+    """Returns the course that the current folder lies in; None where it lies in none."""
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents) if _is_course(folder)), None)
 
 
 def course_root() -> Path:
-    """The course that the current folder lies in; else the clone that this package belongs to.
+    """Returns the course that the current folder lies in; else the clone that this package belongs to.
 
-    What is installed is nobody's own folder: a learner's progress has no place there.
+    An installed package is no learner's own folder and does not count: progress has no place there. Raises
+    click.ClickException where there is no course.
     """
     found = course_here() or (COURSE if _is_course(COURSE) and not is_installed() else None)
     if found is None:
@@ -47,13 +48,15 @@ def _is_course(folder: Path) -> bool:
 
 
 def chosen(texts: tuple[str, ...]) -> list[Folder]:
-    """The exercises named by number, name or prefix; all of them when nothing is named."""
+    """Returns the exercises named by number, name or prefix; all exercises where none is named. Raises as
+    exercise_named."""
     root = course_root()
     return [exercise_named(root, text) for text in texts] if texts else all_folders(root)
 
 
 def exercise_named(root: Path, text: str) -> Folder:
-    """Raises click.ClickException where `text` names no exercise, and LessonToRead where it names a lesson alone."""
+    """Returns the exercise that `text` names. Raises click.ClickException where it names none, or several, and
+    LessonToRead where it names a lesson without an exercise."""
     folder = one_of(_to_open(root), text)
     if folder.is_lesson:
         raise LessonToRead(folder)
@@ -65,7 +68,8 @@ def _to_open(root: Path) -> list[Folder]:
 
 
 def one_of(folders: list[Folder], text: str) -> Folder:
-    """Raises click.ClickException with the nearest names where `text` names none, or several."""
+    """Returns the folder that `text` names by its number, name or prefix. Raises click.ClickException with the nearest
+    names where `text` names none, or several."""
     wanted = text.strip().rstrip("/").lower()
     wanted = wanted.zfill(2) if wanted.isdigit() else wanted
     exact = [f for f in folders if wanted in (f.number, f.name, f.id)]
@@ -81,7 +85,8 @@ def one_of(folders: list[Folder], text: str) -> Folder:
 
 
 class ExerciseName(click.ParamType):
-    """A command's NN: becomes a Folder, and the shell completes it. `with_lessons`: also those without an exercise."""
+    """The click type of a command's NN: converts it to a Folder, and completes it in the shell. `with_lessons`: lessons
+    without an exercise are accepted too."""
 
     name = "NN"
 

@@ -1,17 +1,18 @@
-"""A version of a solution, stated as what it changes in it: pairs of old and new text.
+"""A version of a solution, stated as changes to it: pairs of old and new text.
 
-Each old text occurs exactly once in the solution, so that no version drifts away from what it was made of.
+Each old text occurs exactly once in the solution, so a version cannot drift away from the solution it is made from.
 """
 
 from __future__ import annotations
 
 
 class BadChange(ValueError):
-    """A change that cannot be made; the message is the rest of a sentence that begins with whose change it is."""
+    """A change that cannot be made. The message continues a sentence that names the version with the change."""
 
 
 def changed(solution: str, changes: list) -> str:
-    """The solution with all of its changes. Raises BadChange."""
+    """Returns the solution with all of its changes. Raises BadChange where a change is no pair of texts, where an old
+    text does not occur exactly once, and where two changes overlap."""
     places = []
     for number, pair in enumerate(changes, 1):
         if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)):

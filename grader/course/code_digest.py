@@ -1,4 +1,4 @@
-"""A digest of code without its words: what was measured of a kernel holds until what runs is another one."""
+"""A digest of the code that runs: a measurement of a kernel stays valid while only comments and docstrings change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import hashlib
 
 
 def digest_of_code(text: str) -> str:
-    """Of the code without comments, docstrings and blank lines: words may change, what runs may not."""
+    """Returns 16 hexadecimal digits that depend on the code of a module, and not on its comments, its blank lines, or
+    the docstrings of the module and its functions. Raises SyntaxError."""
     return hashlib.sha256(ast.unparse(_without_docstrings(ast.parse(text))).encode()).hexdigest()[:16]
 
 

@@ -2,7 +2,7 @@
 
 D. Cohen, S. Dalal, M. Fredman, G. Patton, The AETG System: An Approach to Testing Based on Combinatorial Design, IEEE
 Transactions on Software Engineering 23 (1997): rows are made one after the other, each the best of a few candidates,
-and a candidate takes axis after axis the value that meets most others for the first time.
+and a candidate takes axis after axis the value that meets the most others for the first time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import combinations, product
 from typing import Any
 
 CANDIDATES = 4  # rows of which the best is taken
-NEVER_MET = 20  # what a cell is worth that has been in no row, beside the pairs that it opens
+NEVER_MET = 20  # worth of a cell that has been in no row, besides the worth of its open pairs
 
 Axis = tuple[str, str]  # (what, of which size or argument)
 Value = Any  # hashable; which type it has depends on the axis
@@ -22,7 +22,7 @@ Row = dict[Axis, Value]
 
 
 class Covering:
-    """The pairs of cells that have not met yet, each with a weight: how much it matters that they do; 0 for not."""
+    """The pairs of cells that have not met yet. `weight`: how much it matters that two cells meet, 0 for not at all."""
 
     def __init__(
         self, axes: Mapping[Axis, Sequence[Value]], weight: Callable[[Cell, Cell], int], numbers: random.Random
@@ -37,12 +37,12 @@ class Covering:
 
     @property
     def open_pairs(self) -> int:
-        """The number of pairs that have met in no row."""
+        """The number of pairs that have met in no row yet."""
         return sum(map(len, self._open.values())) // 2
 
     def complete(self, started: Mapping[Axis, Value | None]) -> Row:
-        """A row that keeps what this one says, and has on all other axes what is best. None: the axis has no value, and
-        nothing is met there."""
+        """Returns a full row: the values of `started`, and on all other axes the best that a few candidates had. Its
+        pairs then count as met. None in `started`: the axis has no value in this row, and nothing is met there."""
         candidates = [self._filled(started) for _ in range(CANDIDATES)]
         best = max(candidates, key=self._weight_of)
         self._unseen.difference_update(_cells(best))
@@ -63,13 +63,13 @@ class Covering:
         return row
 
     def _least_met(self, row: Row) -> Cell:
-        """The cell whose open pairs weigh most, of those on axes that the row says nothing of."""
+        """Returns the cell whose open pairs weigh the most, among the cells on axes that the row leaves open."""
         cells = [cell for cell in self._open if cell[0] not in row]
         self.numbers.shuffle(cells)
         return max(cells, key=lambda cell: sum(self._open[cell].values()))
 
     def _best_on(self, axis: Axis, cells: Sequence[Cell]) -> Value:
-        """The value that meets most of these cells for the first time."""
+        """Returns the value of an axis that meets the most of these cells for the first time, by weight."""
         values = list(self.axes[axis])
         self.numbers.shuffle(values)
 

@@ -1,4 +1,4 @@
-"""Which part of each input a part of a result is made of, as an exercise states it: Exercise.cut."""
+"""The part of each input that a part of a result depends on, as an exercise states it: Exercise.cut."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ PART = re.compile(r"(\w+)\[([^\]]*)\]")
 
 @dataclass(frozen=True)
 class Cut:
-    """A letter or ":" for each dimension, of inputs and results by name. Dimensions of one letter are cut alike."""
+    """A letter or ":" for each dimension, of inputs and results by name. Dimensions with the same letter are cut alike;
+    a dimension with ":" is whole."""
 
     inputs: dict[str, list[str]] = field(default_factory=dict)
     results: dict[str, list[str]] = field(default_factory=dict)
 
     @staticmethod
     def of(text: str) -> Cut:
-        """Of "a[m, :], b[:, n] -> c[m, n]"; of "" one that cuts nothing. Inputs that are left out are numbers."""
+        """Returns the cut that a text such as "a[m, :], b[:, n] -> c[m, n]" states; the cut of "" cuts nothing. An
+        input that the text leaves out is taken whole, as a number is."""
         given, _, made = text.partition("->")
         return Cut(_letters(given), _letters(made))
 
     def shape(self, result: str, inputs: dict[str, torch.Tensor]) -> tuple[int, ...]:
-        """A dimension has the size of the input's with its letter, or with ":" in the same place."""
+        """Returns a result's shape. Its dimensions are as long as the dimensions of inputs with the same letter, or
+        with ":" at the same place."""
         sizes = []
         for dimension, letter in enumerate(self.results[result]):
             found = (_size(dimension, letter, self.inputs[name], one) for name, one in inputs.items())
@@ -37,7 +40,8 @@ class Cut:
         return tuple(sizes)
 
     def rows(self, result: str, names: Sequence[str], inputs: Sequence[Argument], rows: slice) -> list[Argument]:
-        """What these rows of a result are made of; `rows` is a slice of its first dimension. `names`: of the inputs."""
+        """Returns the arguments that some rows of a result depend on: inputs cut as these rows are, and the others
+        whole. `rows`: a slice of the result's first dimension. `names`: the inputs' names."""
         letter = self._row_letter(result)
         return [
             as_tensor(one)[(slice(None),) * axis + (rows,)] if (axis := self._axis(name, letter)) is not None else one
@@ -47,21 +51,24 @@ class Cut:
     def rows_at_once(
         self, result: str, shape: Sequence[int], bound: str, inputs: Mapping[str, Sequence[int]], most: int
     ) -> int:
-        """How many rows of a result to compare at a time: so many that neither they nor what they are made of have
-        more than `most` elements, or one; all, where a bound takes all inputs whole. `inputs`: shapes."""
+        """Returns how many rows of a result to compare at a time, at least 1. Neither the rows nor the parts of inputs
+        that they depend on have more than `most` elements; inputs do not count for a bound that is exact. All rows,
+        where another bound takes all inputs whole. `inputs`: their shapes."""
         made_of = self.row_elements(result, inputs)
         if bound not in EXACT and not made_of:
             return max([1, *shape[:1]])
         return max(1, most // max(1, math.prod(shape[1:]), 0 if bound in EXACT else made_of))
 
     def row_elements(self, result: str, inputs: Mapping[str, Sequence[int]]) -> int:
-        """How many elements of all inputs a row of a result is made of alone; 0 where none is cut as the rows are."""
+        """Returns how many elements of inputs are for one row of a result alone; 0 where no input is cut as the rows
+        are."""
         letter = self._row_letter(result)
         cut = ((shape, self._axis(name, letter)) for name, shape in inputs.items())
         return sum(math.prod(shape) // max(1, shape[axis]) for shape, axis in cut if axis is not None)
 
     def whole_elements(self, result: str, inputs: Mapping[str, Sequence[int]]) -> int:
-        """How many elements of all inputs each row of a result is made of."""
+        """Returns how many elements of inputs are for every row of a result: of the inputs that are not cut as the rows
+        are."""
         letter = self._row_letter(result)
         return sum(math.prod(shape) for name, shape in inputs.items() if self._axis(name, letter) is None)
 

@@ -1,9 +1,9 @@
 """Calls drawn from a run's secret seed, within what a lesson promises.
 
-They are strata, not dice: whatever the seed, each layout, each class of size, each dtype and each kind of value occurs
-in every run. A stratum says what is particular about its calls; all that it leaves open is filled so that values of
-different axes meet, a kind of value a dtype and a layout a class of size before all others. The seed decides which of
-them meet where not all can, and all numbers. A call is a recipe: nothing is drawn in memory here.
+The calls are stratified, not left to chance: with any seed, each layout, each class of size, each dtype and each kind
+of values occurs in every run. A stratum sets what is particular about its calls. All that it leaves open is chosen so
+that values of different axes meet, above all kinds of values with dtypes, and layouts with classes of sizes. The seed
+decides which of them meet where not all can, and all numbers. A call is a recipe: nothing is drawn in memory here.
 """
 
 from __future__ import annotations
@@ -33,25 +33,26 @@ from grader.course.shared_views import shared_views
 from grader.numerics.data_sets import seed_for
 
 MOST_CALLS = 32
-LEAST_MIXED = 8  # calls of which no stratum says anything
-MOST_ELEMENTS = 1 << 15  # of an argument of a call with a size that occurs once
+LEAST_MIXED = 8  # calls for which no stratum sets anything
+MOST_ELEMENTS = 1 << 15  # of an argument, in a call with a size that occurs once
 MOST_AROUND = 3  # calls with a size around a number of the file
 MANY_BLOCKS = 2100  # half of them are more than 1024
-MOST_LANES = 1 << 20  # of all blocks of an argument of such a call
-MOST_BOUNDARY = 4097  # such a size, where no other call has one that is as large
+MOST_LANES = 1 << 20  # of all blocks of an argument; in a call with more, only a sample of programs is run
+MOST_BOUNDARY = 4097  # largest size around a number of the file, unless other calls have a larger size
 
-# Axes of the table, apart from those of a size, a layout or a kind of value: (what, of which size or argument).
+# Axes of the table, besides the axis of each size, layout and kind of values: (what, of which size or argument).
 DTYPE, BLOCKS = ("dtype", ""), ("blocks", "")
-# They say how much it matters that values of two axes meet; it is 1 for all others.
+# How much it matters that values of two axes meet; 1 for all other pairs of axes.
 WEIGHTS = {frozenset(("kind", "dtype")): 9, frozenset(("layout", "size")): 3}
-KIND_AND_ONE, KIND_AND_SHARED = 5, 3  # a kind of values where a size is 1, or where elements are seen again
+KIND_AND_ONE, KIND_AND_SHARED = 5, 3  # a kind of values with a size of 1, or with elements seen twice
 
 
 @dataclass
 class Draft:
-    """A call in the making: what its row of the table has to say, and what the finished call has in place of that.
+    """A call in the making: the row of the table that it starts from, and what the finished call has instead of the
+    row's values.
 
-    is_empty: no element is computed, so that whatever meets in it does not count.
+    is_empty: no element is computed, so that whatever meets in the row does not count as met.
     """
 
     row: dict = field(default_factory=dict)
@@ -63,9 +64,10 @@ class Draft:
 
 
 def drawn_calls(promise: Promise, seed: int, test: str, of_file: Sequence[int] = ()) -> list[Call]:
-    """All calls of a run with this seed, in the order in which they are judged.
+    """Returns all calls of a run with this seed, in the order in which they are judged.
 
-    of_file: numbers that stand in the file; the last calls have sizes around them. Others are the same for any file.
+    of_file: numbers that stand in the file; the last calls have sizes around them. The other calls are the same for any
+    file.
     """
     numbers = random.Random(seed_for(seed, test, "calls"))
     drafts = [draft for stratum in STRATA for draft in stratum(promise, numbers)]
@@ -77,12 +79,12 @@ def drawn_calls(promise: Promise, seed: int, test: str, of_file: Sequence[int] =
 
 
 def table_of(promise: Promise, numbers: random.Random) -> Covering:
-    """The table of this promise's calls, before the first of them."""
+    """Returns the table of this promise's calls, before its first row."""
     return Covering(_axes(promise, numbers), _weight, numbers)
 
 
 def _axes(promise: Promise, numbers: random.Random) -> dict[Axis, list]:
-    """Returns the axes of the table: for each thing that a call has all that it may be."""
+    """Returns the axes of the table, each with all values that a call may have there."""
     axes: dict[Axis, list] = {DTYPE: list(promise.dtypes), BLOCKS: list(range(1 + len(promise.blocks)))}
     axes |= {("size", name): _classes(one, promise, numbers) for name, one in promise.sizes.items()}
     axes |= {("layout", name): list(one.families) for name, one in promise.arguments.items()}
@@ -90,13 +92,13 @@ def _axes(promise: Promise, numbers: random.Random) -> dict[Axis, list]:
 
 
 def _classes(one: Sizes, promise: Promise, numbers: random.Random) -> list[str]:
-    """Returns the classes that fit around a block of any length that a call gives."""
+    """Returns the names of a size's classes that fit the file's own block, or a block that a call sets."""
     blocks = {one.block, *(constants.get(one.name, one.block) for constants in promise.blocks)}
     return list(dict.fromkeys(name for block in sorted(blocks) for name in one.classes(numbers, block)))
 
 
 def _weight(one: Cell, other: Cell) -> int:
-    """Returns how much it matters that these meet. Whole numbers are of one kind, whatever a promise says of floats."""
+    """Returns how much it matters that these cells meet. Integers are of one kind, whatever is promised of floats."""
     (axis, value), (other_axis, met) = one, other
     named = {axis[0]: value, other_axis[0]: met}
     if "kind" in named and is_whole(named.get("dtype", "")):
@@ -109,7 +111,7 @@ def _weight(one: Cell, other: Cell) -> int:
 
 
 def _made(promise: Promise, drafts: Iterable[Draft], numbers: random.Random) -> Iterable[Call]:
-    """The drafts' calls; mixed ones at the end are left out once all has met."""
+    """Yields the drafts' calls. Mixed drafts come last; all past LEAST_MIXED are left out once all pairs have met."""
     table, mixed = table_of(promise, numbers), 0
     for draft in drafts:
         if draft.is_empty:
@@ -122,7 +124,7 @@ def _made(promise: Promise, drafts: Iterable[Draft], numbers: random.Random) -> 
 
 
 def _last_of_each(table: Covering, row: Row) -> Row:
-    """The most unusual of all that this row leaves open."""
+    """Returns the row with the last value, the most unusual, on each axis that `row` leaves open."""
     return {axis: values[-1] for axis, values in table.axes.items()} | row
 
 
@@ -144,7 +146,7 @@ def _call(promise: Promise, draft: Draft, row: Row, numbers: random.Random) -> C
 
 
 def _several(promise: Promise) -> Row:
-    """Sizes of several blocks, where a size may be that large, and the file's own blocks."""
+    """Returns a row with sizes of several blocks, where a size may be that large, and with the file's own blocks."""
     sizes = {("size", name): _largest_class(one) for name, one in promise.sizes.items()}
     return sizes | {BLOCKS: 0}
 
@@ -155,7 +157,7 @@ def _largest_class(one: Sizes) -> str:
 
 
 def _in_family(promise: Promise, family: Family) -> Row:
-    """Each argument in this family of layouts, where it may be."""
+    """Returns a row in which each argument has this family of layouts, if it may have it."""
     return {("layout", name): family for name, one in promise.arguments.items() if family in one.families}
 
 
@@ -164,9 +166,10 @@ def _ordinary(promise: Promise) -> Row:
 
 
 def _kinds(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """For each kind of values a call in which all arguments have such values, in the dtype that shows most.
+    """Returns for each kind of values a draft in which all arguments have values of this kind, in the dtype that shows
+    most.
 
-    Its blocks are those that are stated first: they are small, so that there are many of them.
+    The blocks are the first that the test states: they are small, so that there are many of them.
     """
     most = max(len(one.values) for one in promise.arguments.values())
     row = _several(promise) | {DTYPE: promise.dtypes[0], BLOCKS: min(1, len(promise.blocks))}
@@ -181,7 +184,7 @@ def _in_turn(one: Promised, turn: int) -> Kind:
 
 
 def _alike(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """All arguments in one layout, to the last number: their strides agree, and are those of no contiguous tensor."""
+    """Returns drafts whose arguments all have the same strides, unlike the strides of a contiguous tensor."""
     arguments = promise.arguments.values()
     common = [family for family in HOLES_ALIKE if all(family in one.families for one in arguments)]
     drafts = []
@@ -194,26 +197,27 @@ def _alike(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 
 def _single(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """For each size a call in which it is 1 and strides are odd: one row, or one column, of a larger matrix."""
+    """Returns for each size a draft in which it is 1 and strides are unusual: one row, or column, of a larger
+    matrix."""
     row = _several(promise) | _in_family(promise, drawn_layouts.sparse)
     return [Draft(row | {("size", name): ONE}) for name, one in promise.sizes.items() if not one.only]
 
 
 def _shared(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """Inputs that see elements twice, as large as makes a difference."""
+    """Returns drafts with inputs that see elements twice, in sizes large enough to make a difference."""
     found = [family for family in SHARED if any(family in one.families for one in promise.arguments.values())]
     return [Draft(_several(promise) | _in_family(promise, family)) for family in found]
 
 
 def _empty(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """For each size that may be 0 a call in which it is."""
+    """Returns for each size that may be 0 a draft in which it is."""
     row = _several(promise) | _in_family(promise, drawn_layouts.contiguous)
     return [Draft(row, sizes={name: 0}, is_empty=True) for name, one in promise.sizes.items() if not one.least]
 
 
 def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """For each size that is to be large once a call in which it is, and all others small enough. Ordinary values show
-    best which digits are lost on the way."""
+    """Returns for each size that is to be large once a draft in which it is, and in which all others are small enough.
+    Ordinary values show best which digits are lost on the way."""
     drafts = []
     for name, one in promise.sizes.items():
         if one.once:
@@ -226,8 +230,8 @@ def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 
 def _empty_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """For each size that blocks divide a call with many of them, half of which are alike, as of -inf: as many as the
-    largest call has, and small. What joins the results of blocks meets several blocks of such results."""
+    """Returns for each size that blocks divide a draft with many small blocks, as many as the largest call has. Half of
+    them hold one number alone, such as -inf, so code that joins the results of blocks meets several such blocks."""
     drafts = []
     for name, one in promise.sizes.items():
         block = promise.blocks[0].get(one.name, 0) if promise.blocks else 0
@@ -241,7 +245,7 @@ def _empty_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 
 def _half_alike(promise: Promise, name: str) -> Row:
-    """Returns for each argument with rows of this size the kinds of values in which half of a row is one number."""
+    """Returns, for each argument with rows of this size, the kinds of values in which half of a row is one number."""
     found = {
         ("kind", argument): [kind for kind in one.values if callable(kind) and _is_half_alike(kind, len(one.shape))]
         for argument, one in promise.arguments.items()
@@ -255,9 +259,10 @@ def _is_half_alike(kind: Callable, rank: int) -> bool:
 
 
 def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> list[Call]:
-    """A size is a number of the file, or one less or more: a rule of the file's own may begin there, or end.
+    """Returns calls with a size that is a number of the file, or 1 less or more: a rule of the file may begin or end
+    there.
 
-    It is no larger than sizes of other calls that are carried out in full.
+    The size is no larger than the sizes of other calls that are carried out in full.
     """
     places = [
         (name, size)
@@ -278,7 +283,8 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
 
 
 def _blocks_for(promise: Promise, sizes: dict[str, int]) -> int:
-    """Returns the file's own blocks, 0; those that leave the fewest lanes without an element, where these have many."""
+    """Returns the place of the blocks to use: 0, the file's own; if their lanes are too many, the blocks with the
+    fewest."""
     if not is_wide(promise, sizes):
         return 0
     counts = [_lanes(promise, sizes, constants) for constants in ({}, *promise.blocks)]
@@ -286,25 +292,26 @@ def _blocks_for(promise: Promise, sizes: dict[str, int]) -> int:
 
 
 def is_wide(promise: Promise, sizes: dict[str, int]) -> bool:
-    """Returns whether the file's own blocks of such a call have too many lanes for all of its programs to be run."""
+    """Returns whether the file's own blocks have too many lanes, in a call of these sizes, to run all its programs."""
     return _lanes(promise, sizes, {}) > MOST_LANES
 
 
 def _lanes(promise: Promise, sizes: dict[str, int], constants: dict[str, int]) -> int:
-    """Returns how many lanes the blocks of an argument have, of the one with the most."""
+    """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets."""
     blocks = {name: constants.get(one.name, one.block) for name, one in promise.sizes.items()}
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
     return max(math.prod(length(dimension, whole) for dimension in one.shape) for one in promise.arguments.values())
 
 
 def carried_out(one: Sizes) -> int:
-    """Returns the largest size of which not only a sample of programs is run."""
+    """Returns the largest size of which all programs are run, and not only a sample."""
     return max(one.most, one.once, min(one.limit, MOST_BOUNDARY))
 
 
 def _many_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """For each size that may be so large a call with a prime number of blocks, which no grouping of them divides, and
-    three of the others: fewer, where blocks are large, and two of the others where these are two and more sizes."""
+    """Returns for each size that may be so large a draft with a prime number of blocks, which no grouping of them
+    divides, and 3 blocks of each other size. The file's own blocks are large: there are fewer of them, and 2 of each
+    other size where there are three sizes or more."""
     drafts, constants = [], ({}, *promise.blocks)[-1]
     primes, others = ((17, 19, 23), 3) if constants else ((11, 13), 3 if len(promise.sizes) < 3 else 2)
     for name, one in promise.sizes.items():
@@ -316,7 +323,8 @@ def _many_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 
 def _of_blocks(one: Sizes, count: int, constants: dict[str, int], numbers: random.Random) -> int:
-    """Returns a size that takes this number of blocks, the last of them in part; the largest, where that is less."""
+    """Returns a size that takes `count` blocks, the last of them in part; the largest size, where that is less. A size
+    with few values gets any of them."""
     if one.only:
         return numbers.choice(one.only)
     block = constants.get(one.name, one.block if not constants else SMALL)
@@ -328,7 +336,7 @@ def _without_sizes(promise: Promise) -> Row:
 
 
 def _twice(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """One tensor for several arguments."""
+    """Returns a draft in which several arguments are one tensor, if they may be."""
     if not promise.same:
         return []
     first, *others = promise.same
@@ -336,7 +344,7 @@ def _twice(promise: Promise, numbers: random.Random) -> list[Draft]:
 
 
 def _in_one_memory(promise: Promise, numbers: random.Random) -> list[Draft]:
-    """An argument is a part of another one."""
+    """Returns drafts in which an argument is a part of another argument."""
     row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
     drafts = []
     for one in shared_views(promise, numbers):

@@ -1,4 +1,4 @@
-"""Families of layouts in memory, from which drawn calls take theirs."""
+"""Families of layouts in memory, from which drawn calls take their layouts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from grader.numerics import layouts
 from grader.numerics.layouts import CONTIGUOUS, OVERLAPPING, Layout
 
-Family = Callable[[random.Random, int], Layout]  # (numbers, rank) -> one of the family
+Family = Callable[[random.Random, int], Layout]  # (numbers, rank) -> a layout of the family
 
 
 def contiguous(numbers: random.Random, rank: int) -> Layout:
@@ -32,7 +32,7 @@ def every_third(numbers: random.Random, rank: int) -> Layout:
 
 
 def sparse(numbers: random.Random, rank: int) -> Layout:
-    """Odd strides in both directions, whichever of them has one element."""
+    """Returns a layout with holes in both directions, so that strides are unusual in a single row or column too."""
     return layouts.every(numbers.choice((3, 5)), rank, rows=2)
 
 
@@ -77,7 +77,7 @@ def aligned(numbers: random.Random, rank: int) -> Layout:
 
 
 def aligned_later(numbers: random.Random, rank: int) -> Layout:
-    """It begins at a multiple of 16 bytes in half precision, and of no more."""
+    """Returns aligned rows that begin at a multiple of 16 bytes in half precision, and at no multiple of 32 bytes."""
     return layouts.ALIGNED_ROWS.at(8 * numbers.choice((1, 3, 5)))
 
 
@@ -93,7 +93,7 @@ HOLES_ALIKE = (padded, every_third)
 
 
 def holes(rank: int) -> tuple[Family, ...]:
-    """Families in which each element has a place of its own."""
+    """Returns the families of layouts in which each element has its own place."""
     if rank < 2:
         return (contiguous, begins_later, every_second, every_third)[: 4 if rank else 2]
     families = (

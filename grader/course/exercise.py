@@ -1,4 +1,4 @@
-"""What an exercise is, where its files lie, and which of its marked regions a submission has filled in."""
+"""An exercise as its test file states it: the entry, its reference, its results, and their bounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Result:
-    """A result with a dtype or a bound of its own; "" is the dtype of the run, and the exercise's bound.
+    """A result with its own dtype or bound; "" stands for the dtype of the run, and for the exercise's bound.
 
     A result that is an argument has that argument's dtype. Whole numbers are compared exactly.
     """
@@ -35,22 +35,24 @@ class Result:
 
 @dataclass(frozen=True)
 class Exercise:
-    """What a test file states about its exercise.
+    """An exercise, as its test file states it.
 
-    entry: the host function that is graded. reference: its meaning in torch, called with float64 tensors; for a quick
-    look at timed results with float32, for copies with the call's own dtype. Whole numbers come in int64, numbers of
-    Python's as they are. It gives the results in order, a tuple of them where there are several.
-    returns: the result's name, or those of several; where an argument has that name, the entry fills and returns this
-    very argument. updates: arguments that are changed in place, whether they are returned or not; as results they come
-    after those returned. No other argument may change. unread: of these, what only gets other values in some places: a
-    call has no need to read it.
-    bound: how much rounding a right kernel may show: "bits", "exact", or the name of one of `grader.operations`.
-    operation: that of `grader.operations` whose mistakes are named, in every result; "" stands for that of each bound.
+    entry: the host function that is graded. reference: its meaning in torch, called with float64 tensors; with float32
+    for a quick look at timed results, and with the call's own dtype for copies. Whole numbers come in int64, Python's
+    numbers as they are. It returns the results in order, as a tuple where there are several.
+    returns: the name of the result, or a tuple of several; where an argument has that name, the entry fills and returns
+    this very argument. updates: arguments that are changed in place, whether they are returned or not; as results they
+    come after the returned results. No other argument may change. unread: updated arguments that only get other values
+    in some places: a call has no need to read them.
+    bound: how much rounding a right kernel may show: "bits", "exact", or the name of an operation in
+    `grader.operations`.
+    operation: the operation in `grader.operations` whose mistakes are named, in every result; "" stands for the
+    operation of each bound.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
-    cut: which part of each input a part of the result is made of, for samples of large calls: "a[m, :], b[:, n] ->
-    c[m, n]". Dimensions with a letter are cut, those with a colon are whole.
-    product: (M, K, N) of a matrix product that is as much work as a call, from the shapes of the call's arguments: with
-    it the speed is compared. None: the product of the first two.
+    cut: the part of each input that a part of the result depends on, for samples of large calls: "a[m, :], b[:, n] ->
+    c[m, n]". Dimensions with a letter are cut, dimensions with a colon are whole.
+    product: returns (M, K, N) of a matrix product that is as much work as a call, from the shapes of the call's
+    arguments; the speed is compared with this product. None: the product of the first two arguments.
     """
 
     entry: str
@@ -74,33 +76,33 @@ class Exercise:
 
     @cached_property
     def arguments(self) -> list[str]:
-        """The names of the entry's arguments."""
+        """The names of the entry's arguments: the reference has the same."""
         return list(inspect.signature(self.reference).parameters)
 
     @property
     def returned(self) -> tuple[Result, ...]:
-        """What the entry returns, in order."""
+        """The results that the entry returns, in order."""
         several = self.returns if isinstance(self.returns, tuple) else (self.returns,)
         return tuple(one if isinstance(one, Result) else Result(one) for one in several)
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """What a call is judged by: what it returns, then the arguments that it updates."""
+        """The results that a call is judged by: the returned results, then the other arguments that it updates."""
         names = [one.name for one in self.returned]
         return (*self.returned, *(Result(name) for name in self.updates if name not in names))
 
     @property
     def written(self) -> list[str]:
-        """The arguments that a call may change."""
+        """The names of the arguments that a call may change."""
         return [one.name for one in self.results if one.name in self.arguments]
 
     def expected(self, arguments: Sequence) -> list[torch.Tensor]:
-        """What the reference makes of these arguments, in the order of `results`."""
+        """Returns what the reference computes from these arguments, in the order of `results`."""
         results = self.reference(*arguments)
         return list(results) if isinstance(results, (tuple, list)) else [results]
 
     def as_product(self, shapes: Sequence[Sequence[int]]) -> tuple[int, int, int]:
-        """(M, K, N) of the matrix product that a call is timed against; `shapes`: of its arguments that are tensors."""
+        """Returns (M, K, N) of the matrix product that a call is timed against; `shapes`: of its tensor arguments."""
         if self.product is not None:
             return self.product(*shapes)
         (M, K), (_, N) = shapes[:2]
@@ -108,15 +110,15 @@ class Exercise:
 
     @property
     def result_text(self) -> str:
-        """ "z", or "z, mean and rstd": what the entry returns, for a sentence."""
+        """The names of the returned results for a sentence: "z", or "z, mean and rstd"."""
         return in_words([one.name for one in self.returned])
 
     @property
     def fills_argument(self) -> bool:
-        """Whether the one result is an argument that is filled and returned."""
+        """True where the only result is an argument, which the entry fills and returns."""
         return self.returns in self.arguments
 
 
 def in_words(names: list[str]) -> str:
-    """ "x, y and z" """
+    """Returns names as a sentence lists them: "x, y and z"."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

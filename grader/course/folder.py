@@ -1,4 +1,4 @@
-"""Where the files of an exercise lie."""
+"""The files of an exercise, and the path through the exercises of a course."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ROW = re.compile(r"^\| \[(\d\d_[a-z0-9_]+)\]", re.MULTILINE)  # of an exercise, 
 
 @dataclass(frozen=True)
 class Folder:
-    """Where the files of exercise NN_name lie; `path` is exercises/NN_name."""
+    """The folder of exercise NN_name, and where its files lie; `path` is exercises/NN_name."""
 
     path: Path
 
     @classmethod
     def containing(cls, path: Path) -> Folder | None:
-        """The exercise folder that `path` is or lies in, if it is one."""
+        """Returns the exercise folder that `path` is or lies in, told by its name; None where there is none."""
         path = path.resolve()
         for folder in (path, *path.parents):
             if FOLDER_NAME.fullmatch(folder.name) and folder.parent.name == "exercises":
@@ -49,7 +49,8 @@ class Folder:
 
     @property
     def source(self) -> Path:
-        """The course that holds solutions, mutants and accepted kernels: this one, or the one it was laid down from."""
+        """The course with the solutions, mutants and accepted kernels: this course, or the course it was laid down
+        from."""
         return COURSE if (self.root / LAID_DOWN).exists() else self.root
 
     @property
@@ -74,22 +75,23 @@ class Folder:
 
     @property
     def is_exercise(self) -> bool:
-        """An exercise has a test file."""
+        """True where there is a test file."""
         return self.test_file.exists()
 
     @property
     def is_lesson(self) -> bool:
-        """A lesson to read has a text, and nothing to edit or to judge."""
+        """True for a lesson to read: it has a text, and nothing to edit or to judge."""
         return self.lesson_file.exists() and not self.learner_file.exists() and not self.is_exercise
 
     def next(self) -> Folder | None:
-        """The exercise after this one on the path through the course, if there is one."""
+        """Returns the exercise after this one on the path through the course; None after the last."""
         path = _on_the_path(self.root)
         here = next((place for place, folder in enumerate(path) if folder.id == self.id), len(path))
         return next((folder for folder in path[here + 1 :] if folder.is_exercise), None)
 
     def submission_file(self, submission: str | None) -> Path:
-        """The file to grade. `submission`: nothing, "solutions", a .py file, or a folder laid out NN_name/NAME.py."""
+        """Returns the file to grade. `submission`: None for the learner's file, "solutions", a .py file, or a folder
+        that holds NN_name/NAME.py or NAME.py."""
         if submission is None:
             return self.learner_file
         if submission == "solutions" and (self.source != self.root or not Path(submission).is_dir()):
@@ -103,17 +105,17 @@ class Folder:
 
 
 def all_folders(root: Path) -> list[Folder]:
-    """Every exercise of the course at `root`, in the order of its path."""
+    """Returns every exercise of the course at `root`, in the order of its path."""
     return [folder for folder in _on_the_path(root) if folder.is_exercise]
 
 
 def all_lessons(root: Path) -> list[Folder]:
-    """Every lesson to read of the course at `root`, in order: those that have no exercise."""
+    """Returns every lesson without an exercise of the course at `root`, in the order of its path."""
     return [folder for folder in _on_the_path(root) if folder.is_lesson]
 
 
 def said_of_lesson(lesson: Folder) -> str:
-    """The sentence for a command that wants an exercise and got a lesson to read."""
+    """Returns the sentence for a command that needs an exercise and got a lesson to read."""
     following = lesson.next()
     then = f" Next: {following.id}" if following else ""
     return f"{lesson.number} is a lesson to read: {lesson.lesson_file.relative_to(lesson.root)}.{then}"
@@ -126,7 +128,8 @@ def _on_the_path(root: Path) -> list[Folder]:
 
 
 def path_of(root: Path) -> list[str]:
-    """The path through the course: the order of the rows in course.md. Exercises without a row follow, by number."""
+    """Returns the path through the course: the ids in the rows of course.md, in order; [] where it cannot be read.
+    Exercises without a row are not in it; they follow by number."""
     try:
         text = (root / "course.md").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -135,12 +138,13 @@ def path_of(root: Path) -> list[str]:
 
 
 def found_here(folder: Folder) -> Folder:
-    """This exercise; where the folder is another machine's and not shared, the same one of this course."""
+    """Returns this exercise; where the folder is another machine's and not shared, the same exercise of this course."""
     return folder if folder.test_file.exists() else Folder(COURSE / "exercises" / folder.id)
 
 
 def load_test_file(folder: Folder) -> ModuleType:
-    """An exercise's test file as a module; it is ours, not the learner's."""
+    """Imports an exercise's test file, which is ours and not the learner's, and returns the module. Raises ImportError
+    for a file that is no Python file."""
     spec = importlib.util.spec_from_file_location(f"tests_of_{folder.id}", folder.test_file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{folder.test_file} is no Python file")

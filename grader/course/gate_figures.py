@@ -1,7 +1,8 @@
-"""Figures of an exercise's gates: shares of the anchor's speed, of the solution and of an unwanted version.
+"""Figures of an exercise's gates: the speed of the solution and of an unwanted version, as shares of the anchor's.
 
-tests/gates/figures.json keeps what the stated gates come from; .course/calibration.json of a learner's folder what was
-measured on the GPU there. tests/gates/NN_name/NAME.py is the unwanted version, as fast as it can be.
+tests/gates/figures.json holds the figures that the stated gates come from; .course/calibration.json in a learner's
+folder holds what was measured on the GPU there. tests/gates/NN_name/NAME.py is the unwanted version, as fast as it can
+be.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ Kept = dict[str, "GateFigures"]  # by "NN_name::test"
 
 
 class BadFigures(Exception):
-    """A file of figures that cannot be read; the text says which, and what to do."""
+    """A file of figures that cannot be read; the message says which file, and what to do."""
 
 
 @dataclass
 class GateFigures:
-    """Shares of the anchor's speed: of the solution and of the unwanted version, one per process, lowest first."""
+    """Shares of the anchor's speed, of the solution and of the unwanted version: one per process, lowest first."""
 
     gpu: str
     versions: dict[str, str]
@@ -36,7 +37,7 @@ class GateFigures:
 
 
 def kept_figures(folder: Folder) -> Kept:
-    """Returns the figures that stated gates come from, of all exercises."""
+    """Returns the figures of all exercises that stated gates come from; {} where there is no file of them."""
     path = folder.source / "tests" / "gates" / FIGURES
     if not path.exists():
         return {}
@@ -48,7 +49,7 @@ def keep_figures(folder: Folder, figures: Kept) -> None:
 
 
 def calibration(root: Path) -> Kept:
-    """Returns what was measured on a GPU of this folder's own; {} where nothing was. Raises BadFigures."""
+    """Returns the figures measured on a GPU for this learner's folder; {} where there are none. Raises BadFigures."""
     try:
         data = json.loads((root / CALIBRATION).read_text("utf-8"))
         return {name: _figures(one) for name, one in data.items()}
@@ -61,7 +62,7 @@ def calibration(root: Path) -> Kept:
 
 
 def keep_calibration(root: Path, figures: Kept) -> None:
-    """Adds to the figures of this folder's own; a file that cannot be read is replaced."""
+    """Adds figures to the calibration of this folder; a file that cannot be read is replaced."""
     try:
         kept = calibration(root)
     except BadFigures:
@@ -79,7 +80,7 @@ def unwanted_file(folder: Folder) -> Path:
 
 
 def _figures(data: dict) -> GateFigures:
-    """Raises TypeError or ValueError for what is none."""
+    """Returns the figures in an entry of a file. Raises TypeError or ValueError for an entry that holds none."""
     figures = GateFigures(**data)
     for shares in (figures.solution, figures.unwanted):
         if not (isinstance(shares, list) and shares and all(type(share) is float and share > 0 for share in shares)):

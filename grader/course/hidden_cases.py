@@ -3,12 +3,12 @@
     [[case]]                                       # hidden/03_softmax.toml
     name = "a narrow matrix in half precision"     # all that a learner ever reads about it
     points = 1
-    dtypes = ["float16"]                           # left out: those of the exercise
+    dtypes = ["float16"]                           # left out: the exercise's dtypes
     arguments = [{ input = "normal", shape = [409, 3], layout = "transposed" }]
 
 An argument may also be `{ input = "indices", shape = [100], below = 37, dtype = "int64" }`, have its dimensions in
-another order in memory, `stored_as = [0, 2, 1, 3]`, or be a number: `{ number = 1e-5 }`. `bound` is one for all
-results, or a table of some by name.
+another order in memory, `stored_as = [0, 2, 1, 3]`, or be a number: `{ number = 1e-5 }`. `bound` is the bound of all
+results, or a table with the bounds of some results by name.
 
 Each case becomes one more test, judged by the fixture `check` like any other.
 """
@@ -56,7 +56,8 @@ class Case:
 
 
 def read_cases(directory: Path, folder: Folder) -> list[Case]:
-    """The cases of one exercise; none where the directory has no file for it. Mistakes are usage errors."""
+    """Returns the hidden cases of one exercise; [] where the directory has no file for it. Raises pytest.UsageError for
+    mistakes in the directory or the file."""
     _refuse_misnamed(directory, folder.root)
     path = directory / f"{folder.id}.toml"
     if not path.exists():
@@ -74,7 +75,7 @@ def read_cases(directory: Path, folder: Folder) -> list[Case]:
 
 
 def _refuse_misnamed(directory: Path, root: Path) -> None:
-    """A file that no exercise looks for would be left out, and nobody would know."""
+    """Raises pytest.UsageError for a file that no exercise looks for: it would be left out without anyone knowing."""
     names = [folder.id for folder in all_folders(root)]
     for path in sorted(directory.glob("*.toml")):
         if path.stem not in names:
@@ -166,7 +167,7 @@ def _changed(data: Data, table: dict, where: str) -> Data:
 
 
 def _only(table: object, known: set[str], where: str) -> dict:
-    """The table, if it has no other keys than these. Raises UsageError."""
+    """Returns the table, if it has no other keys than `known`. Raises pytest.UsageError if it has, or is no table."""
     if not isinstance(table, dict):
         raise pytest.UsageError(f"{where}: a table was expected.")
     unknown = sorted(table.keys() - known)

@@ -1,9 +1,9 @@
-"""Calls up to the sizes that a lesson promises: far too large to be judged in full, and judged in samples.
+"""Calls up to the sizes that a lesson promises: far too large to be judged in full, so they are judged in samples.
 
-For each size with a limit there is a call at it, and one between it and the sizes that are judged in full, with rows
-that are all the same one where they may be. Numbers of the file that are as large bring calls around them. The other
-sizes are 1, so that no tensor has more elements than the lesson allows. In further calls all sizes are ordinary, and
-elements lie as far apart as the lesson allows.
+Each size with a limit gets a call at the limit, and a call between it and the sizes that are judged in full, whose rows
+are all the same row where they may be. Numbers of the file that are as large get calls around them. The other sizes are
+1, so that no tensor has more elements than the lesson allows. In further calls all sizes are ordinary, and elements lie
+as far apart as the lesson allows.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from grader.numerics.data_sets import seed_for
 from grader.numerics.layouts import Layout
 
 # Not transposed: where a size is 1, the stride along it would be so long that offsets of masked lanes leave int32. That
-# does no harm and shows nothing. Strides that are long and matter are those of `_far_apart`.
+# does no harm and shows nothing. Long strides that matter come from `_far_apart`.
 COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later)
 ONE_ROW = (drawn_layouts.repeated_first,)  # seen in all rows
 MOST_AROUND = 4  # numbers of the file, with two calls each
-FEW_BLOCKS = 8  # blocks: a size lies at most as many past such a number; a call with elements far apart has no more
+FEW_BLOCKS = 8  # most blocks that a size lies past a number of the file, or that a call with elements far apart has
 
 
 def large_calls(promise: Promise, seed: int, test: str, after: int, of_file: Sequence[int] = ()) -> list[Call]:
-    """Returns those of a run with this seed; their numbers begin behind `after`.
+    """Returns the large calls of a run with this seed; their numbers begin after `after`.
 
     of_file: numbers that stand in the file. Calls that are not around them are the same for any file.
     """
@@ -49,7 +49,7 @@ def _calls(promise: Promise, numbers: random.Random) -> Iterator[Call]:
 
 
 def _of_size(promise: Promise, name: str, size: int, families: Sequence[Family], numbers: random.Random) -> Call:
-    """A call with this size; all others are 1."""
+    """Returns a call in which this size has this value, and all others are 1."""
     sizes = _alone(promise, name, size)
     layouts = _layouts(promise, families, numbers)
     return Call(0, sizes, numbers.choice(promise.dtypes), layouts, _kinds(promise))
@@ -60,8 +60,9 @@ def _alone(promise: Promise, name: str, size: int) -> dict[str, int]:
 
 
 def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> Iterator[Call]:
-    """A size is a number of the file, one less or one more, and then a few blocks more: a rule of the file's own may
-    begin there. No call with these blocks and such a size is carried out in full."""
+    """Yields calls around numbers of the file, since a rule of the file may begin there: a size that differs from the
+    number by at most 1, then a size that is a few blocks larger. No call with the file's own blocks and a size as large
+    is carried out in full."""
     places = [
         (name, number)
         for name, one in promise.sizes.items()
@@ -76,7 +77,7 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
 
 
 def _between(one: Sizes, numbers: random.Random) -> int:
-    """A size beyond those that are judged in full: each power of two is as likely as any other."""
+    """Returns a size that is too large to be judged in full: each power of two is as likely as any other."""
     least = min(carried_out(one) + 1, one.limit)
     return round(math.exp(numbers.uniform(math.log(least), math.log(one.limit))))
 
@@ -119,13 +120,14 @@ def _of_reach(shape: tuple[int, ...], reach: int, numbers: random.Random) -> Lay
 
 
 def _one_column(rows: int, reach: int) -> Layout:
-    """Rows far apart, in each of which all columns are one element."""
+    """Returns a layout with rows far apart, in each of which all columns are one element."""
     layout = layouts.far_apart((rows, 1), 0, reach)
     return replace(layout, name=f"{layout.name}, one column expanded", repeated=(1,))
 
 
 def _layouts(promise: Promise, families: Sequence[Family], numbers: random.Random) -> dict[str, Layout]:
-    """Returns layouts of these families, where an argument of several dimensions may have one; else compact ones."""
+    """Returns layouts of these families, for arguments of several dimensions that may have them; else compact
+    layouts."""
     found = {}
     for name, one in promise.arguments.items():
         wanted = families if len(one.shape) > 1 else COMPACT

@@ -1,6 +1,5 @@
 """A test file's promise: how large each size may become, how each argument may lie in memory, which dtypes and which
-kinds of values there are. Drawn calls are made of it, and large ones.
-"""
+kinds of values there are. Drawn calls and large calls are made from it."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from grader.numerics.paged_data import OfSequences
 
 REACH = 2**31 - 1  # elements from the first to the last of a view: what a lesson promises, as a rule
 SMALL = 15  # "a few"
-NEAR = 64  # a number so many times as large as the low end of its range, or less, is near it
+NEAR = 64  # a number is near the low end of its range if it is at most this many times as large
 ONE, SEVERAL = "one", "several blocks and a part"  # classes of sizes
 
 Draw = Callable[..., Recipe]  # makes a data set of a shape, as `normal` does
@@ -29,9 +28,9 @@ Draw = Callable[..., Recipe]  # makes a data set of a shape, as `normal` does
 class Sizes:
     """A size of a call may be anything from `least` to `most`, and once in a run comes near `once`.
 
-    `limit`: the largest that the lesson promises and that a sample of a call's programs can show; 0: no large calls.
-    `block`: how many elements a program handles along it; `name`: of the constant that says so, if one does.
-    `only`: the sizes that there are, where they are few.
+    `limit`: the largest size that the lesson promises and that a sample of a call's programs can show; 0: no large
+    calls. `block`: how many elements a program handles along it; `name`: the constant that says so, if there is one.
+    `only`: all sizes that there are, where they are few.
     """
 
     most: int
@@ -43,7 +42,7 @@ class Sizes:
     only: tuple[int, ...] = ()
 
     def classes(self, numbers: random.Random, block: int) -> dict[str, list[int]]:
-        """Returns for each class a size that fits, if there is one; in elements. Of few sizes each is a class."""
+        """Returns a size in elements for each class that has one. With `only`, each of its sizes is a class."""
         if self.only:
             return {str(size): [size] for size in self.only}
         several = (self.most - 1) // block
@@ -67,73 +66,75 @@ class Sizes:
         return max(self.most, self.once, self.limit)
 
     def of_class(self, wanted: str, numbers: random.Random, block: int) -> int:
-        """A size of this class; of any, where none of it fits."""
+        """Returns a size of this class; if none fits, a size of the first class that has one."""
         classes = self.classes(numbers, block)
         return classes.get(wanted, next(iter(classes.values())))[0]
 
     def fitting(self, size: int) -> int:
-        """This size; where there are few, the largest of those that are not above it, or the smallest of all."""
+        """Returns this size; with `only`, the largest of its sizes that is not above it, or else the smallest."""
         below = [one for one in self.only if one <= size]
         return max(below) if below else min(self.only, default=size)
 
 
 def upto(most: int, least: int = 1, once: int = 0, limit: int = 0, **block: int) -> Sizes:
-    """upto(300, BLOCK_M=64): sizes from 1 to 300, around blocks of 64 elements unless a call gives BLOCK_M itself.
+    """Returns sizes from 1 to `most`: upto(300, BLOCK_M=64) has sizes around blocks of 64 elements unless a call sets
+    BLOCK_M.
 
-    `block=64` is a size that no constant changes. once: a larger size, which one call of a run comes near. limit: see
-    Sizes.
+    `block=64` states a block that no constant changes. once: a larger size, which one call of a run comes near. limit:
+    see Sizes.
     """
     ((name, size),) = block.items()
     return Sizes(most, size, "" if name == "block" else name, least, once, limit)
 
 
 def only(*sizes: int) -> Sizes:
-    """only(16, 32, 64): these sizes and no others. The last one is the ordinary one."""
+    """Returns the promise of these sizes and no others: only(16, 32, 64). The last size is the ordinary size."""
     return Sizes(max(sizes), max(sizes), only=sizes)
 
 
 @dataclass(frozen=True)
 class Promised:
-    """An argument may be given so: its shape by the names of its sizes, products as "2*N" and "G*N" among them;
-    layouts, kinds of values."""
+    """The shapes, layouts and values that an argument may have. `shape`: names of sizes, and products, "2*N" and
+    "G*N"."""
 
     shape: tuple[str, ...]
     families: tuple[Family, ...]
-    values: tuple[Kind, ...]  # the first is the ordinary one
-    dtype: str = ""  # of its own, whatever that of the call
-    reach: int = REACH  # elements from its first to its last; where there may be more, rows lie far apart
+    values: tuple[Kind, ...]  # the first is the ordinary kind
+    dtype: str = ""  # the argument's own, whatever the call's dtype; "": the call's
+    reach: int = REACH  # elements from its first to its last; if there may be more than REACH, rows lie far apart
 
     @property
     def plain_layout(self) -> Layout:
-        """The simplest of all that it may have."""
+        """The simplest layout that the argument may have."""
         return self.families[0](random.Random(0), len(self.shape))
 
 
 def contiguous(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
-    """A contiguous tensor; it may begin later than its memory does, but at a multiple of 16 bytes, as x[16:] does."""
+    """Promises a contiguous tensor; it may begin later than its memory, but at a multiple of 16 bytes, as x[16:]
+    does."""
     return Promised(shape, (drawn_layouts.contiguous, drawn_layouts.begins_at_sixteen), tuple(values), dtype)
 
 
 def aligned_rows(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
-    """Neighbours of a row lie side by side, and each row begins at a multiple of 8 elements."""
+    """Promises that neighbours in a row lie side by side, and that each row begins at a multiple of 8 elements."""
     return Promised(shape, drawn_layouts.ALIGNED, tuple(values), dtype)
 
 
 def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "", reach: int = REACH) -> Promised:
-    """A tensor with any strides, also such that see an element twice. reach: see Promised."""
+    """Promises a tensor with any strides, including strides with which elements are seen twice. reach: see Promised."""
     families = (*drawn_layouts.holes(len(shape)), *drawn_layouts.sharing(len(shape)))
     return Promised(shape, families, tuple(values), dtype, reach)
 
 
 def target(*shape: str, values: Sequence[Kind] = (output,), dtype: str = "") -> Promised:
-    """An argument that is filled: any strides, but each element has a place of its own. values: of one that is
-    updated."""
+    """Promises an argument that is filled: any strides, but each element has its own place. values: for an argument
+    that is updated, the kinds of values that it has before."""
     return Promised(shape, drawn_layouts.holes(len(shape)), tuple(values), dtype)
 
 
 @dataclass(frozen=True)
 class Into:
-    """Kind of values: indices into dimensions of these sizes, taken together. No size is 0."""
+    """Kind of values: indices into dimensions of these sizes, taken together. None of the sizes is 0."""
 
     sizes: tuple[str, ...]
     draw: Draw = indices
@@ -144,7 +145,7 @@ class Into:
 
 @dataclass(frozen=True)
 class Given:
-    """Kind of values: this number of Python's, or that of a size, or None."""
+    """Kind of values: this Python number, the size with this name, or None."""
 
     number: float | str | None
 
@@ -154,13 +155,13 @@ class Given:
 
 @dataclass(frozen=True)
 class Between:
-    """Kind of values: a number of Python's in this range, another one in each call."""
+    """Kind of values: a Python number in this range, another number in each call."""
 
     low: float
     high: float
 
     def given(self, numbers: random.Random) -> Given:
-        """Returns a number of the range: each power of two is as likely as any other."""
+        """Returns a number of the range: each power of two is as likely as any other. It is whole if both ends are."""
         number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
         if isinstance(self.low, int) and isinstance(self.high, int):
             return Given(round(number))
@@ -171,44 +172,47 @@ Kind = Draw | Into | Given | Between | OfSequences  # of values of an argument
 
 
 def into(*sizes: str) -> Into:
-    """values=(into("M"),): indices into a dimension of size M, in int32 unless the argument has a dtype of its own.
+    """Returns a kind of values: with values=(into("M"),) indices into a dimension of size M, in int32 unless the
+    argument has its own dtype.
 
-    into("B", "H"): into what B and H make together.
+    into("B", "H"): indices into a dimension of size B * H.
     """
     return Into(sizes)
 
 
 def slots_into(*sizes: str, nowhere: float = 0) -> Into:
-    """values=(slots_into("P", "page"),): as `into`, and none of them twice; a share of `nowhere` is -1."""
+    """Returns a kind of values: with values=(slots_into("P", "page"),) indices as `into`, each at most once; a share of
+    `nowhere` is -1."""
     return Into(sizes, partial(slots, nowhere=nowhere))
 
 
 def of_sequences(B: str, T: str, P: str, page: str) -> tuple[OfSequences, ...]:
-    """Kind of values for two caches, a table and lengths, as `in_pages` gives them, by the names of their sizes."""
+    """Returns the kinds of values of two caches, a table and lengths, as of `in_pages`, by the names of their sizes."""
     return tuple(OfSequences(place, (B, T, P, page)) for place in range(4))
 
 
 def one_of(*numbers: float | str) -> Promised:
-    """An argument that is no tensor: one of these numbers, or bools; a text stands for the size of that name."""
+    """Promises an argument that is no tensor: one of these numbers or bools; a text stands for the size of this
+    name."""
     return Promised((), (drawn_layouts.contiguous,), tuple(Given(number) for number in numbers))
 
 
 def between(low: float, high: float) -> Promised:
-    """An argument that is no tensor: any number of this range, and both ends; of a wide one also a number near its low
-    end; whole where the ends are. 0 < low."""
+    """Promises an argument that is no tensor: any number of this range, and both ends; in a wide range also a number
+    near its low end. Numbers are whole where both ends are. 0 < low."""
     near = [Between(low, NEAR * low)] if NEAR**2 * low < high else []
     kinds: list[Kind] = [Between(low, high), Given(high), *near, Given(low)]
     return Promised((), (drawn_layouts.contiguous,), tuple(kinds))
 
 
 def optional(number: Promised) -> Promised:
-    """An argument that is None, or what this one may be: optional(one_of(0.5, 4.0)), optional(between(1, 100))."""
+    """Promises an argument that is None, or what `number` may be, as optional(one_of(0.5, 4.0))."""
     return replace(number, values=(Given(None), *number.values))
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call: sizes by name; of each argument its layout and kind of values; one dtype; block sizes."""
+    """A call: sizes by name; the layout and the kind of values of each argument; one dtype; block sizes."""
 
     number: int  # in the run, from 1
     sizes: dict[str, int]
@@ -216,13 +220,13 @@ class Call:
     layouts: dict[str, Layout]
     values: dict[str, Kind]
     constants: dict[str, int] = field(default_factory=dict)
-    same: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier one that it is
-    parts: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier one whose elements it sees
+    same: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier argument that it is as well
+    parts: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier argument whose elements it sees
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A test file states this: see the fixture `drawn`."""
+    """The promise that a test file states: see the fixture `drawn`."""
 
     sizes: dict[str, Sizes]
     arguments: dict[str, Promised]
@@ -230,10 +234,10 @@ class Promise:
     blocks: tuple[dict[str, int], ...] = ()
     same: tuple[str, ...] = ()  # arguments that may be one and the same tensor
     refuses: str = ""  # the error that a call outside of the promise raises, by its name in Python
-    share: float = 1.0  # of the calls that a seed makes of it, the first of which are judged
+    share: float = 1.0  # of the calls that a seed draws, this share is judged, from the first on
 
     def data(self, call: Call) -> tuple[Recipe, ...]:
-        """The data sets of a call's arguments, in order."""
+        """Returns the data sets of a call's arguments, in order. Raises TypeError for a range: see with_numbers."""
         return tuple(self._data(call, name) for name in self.arguments)
 
     def _data(self, call: Call, name: str) -> Recipe:
@@ -254,13 +258,14 @@ class Promise:
 
 
 def with_numbers(call: Call, numbers: random.Random) -> Call:
-    """Returns the call with a number for each range."""
+    """Returns the call with a number chosen from each range."""
     kinds = call.values.items()
     return replace(call, values={name: k.given(numbers) if isinstance(k, Between) else k for name, k in kinds})
 
 
 def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
-    """The promise that the keywords of the fixture `drawn` state, for arguments of these names."""
+    """Returns the promise that the keywords of the fixture `drawn` state, for arguments of these names. Raises
+    ValueError for other arguments, and for a size that is stated and not used, or the reverse."""
     options = dict(options)
     sizes, refuses = options.pop("sizes", {}), options.pop("refuses", "")
     blocks, same = (tuple(options.pop(key, ())) for key in ("blocks", "same"))
@@ -277,15 +282,15 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
 
 
 def is_whole(dtype: str) -> bool:
-    """Returns True for dtypes whose numbers are whole."""
+    """Returns whether the numbers of this dtype are whole."""
     return dtype.startswith(("int", "uint"))
 
 
 def _sizes_of(dimension: str) -> list[str]:
-    """N of "N" and of "2*N", G and N of "G*N"."""
+    """Returns the names of sizes in a dimension: N for "N" and "2*N", G and N for "G*N"."""
     return [factor for factor in dimension.split("*") if not factor.isdecimal()]
 
 
 def length(dimension: str, sizes: dict[str, int]) -> int:
-    """How long a dimension is that a promise states as "N", as "2*N", or as "G*N"."""
+    """Returns how long a dimension is that a promise states as "N", as "2*N", or as "G*N"."""
     return math.prod(int(factor) if factor.isdecimal() else sizes[factor] for factor in dimension.split("*"))

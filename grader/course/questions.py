@@ -9,9 +9,9 @@ exercises/NN_name/questions.toml, in the order in which they are asked:
     shown_by = "course programs 01"
     proof = { fact = "programs" }
 
-`answer`: a number, or one of `choices` where they are stated. `why`: the reason, said after a wrong answer. `shown_by`:
-the command that shows it; of a mutant, the command that judges it. `proof`: how the answer follows from the solution,
-see author/facts.py.
+`answer`: a number, or one of `choices` where they are stated. `why`: the reason, told after a wrong answer. `shown_by`:
+the command that shows the answer; where a mutant proves it, the command that judges the mutant. `proof`: how the answer
+follows from the solution, see author/facts.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grader.course.folder import Folder
 QUESTIONS = "questions.toml"  # in the exercise's folder
 REQUIRED = {"ask": str, "why": str, "shown_by": str, "proof": dict}
 LETTERS = "abcdef"
-CLOSE = 0.05  # relative: an answer of two digits lies so near the number that it was rounded from
+CLOSE = 0.05  # relative: an answer rounded to two digits is at least this close to the number
 Answer = float | str
 
 
@@ -40,7 +40,7 @@ class NoAnswer(ValueError):
 
 @dataclass(frozen=True)
 class Question:
-    """`answer`: a number, or the text of one of the choices."""
+    """A question of a lesson. `answer`: a number, or the text of a choice."""
 
     ask: str
     answer: Answer
@@ -63,7 +63,7 @@ class Question:
 
     @property
     def where_shown(self) -> str:
-        """The command that shows the answer, and from when on."""
+        """The command that shows the answer, and from when on, as a sentence."""
         if "mutant" in self.proof:
             return f"Try it: write the kernel so, and {self.shown_by} names the mistake."
         if self.shown_by.startswith("course ladder"):
@@ -71,13 +71,13 @@ class Question:
         return f"When your kernel runs, {self.shown_by} shows it on other numbers."
 
     def is_right(self, text: str) -> bool:
-        """Returns True where a learner's text is the answer. Raises NoAnswer for a text that answers nothing."""
+        """Returns whether a learner's text is the answer. Raises NoAnswer for a text that answers nothing."""
         if isinstance(self.answer, str):
             return self._choice(text) == self.answer
         return same_number(_number(text), self.answer)
 
     def _choice(self, text: str) -> str:
-        """A choice by its letter, or by its own words."""
+        """Returns the choice that a text names, by its letter or by its own words. Raises NoAnswer."""
         letters = LETTERS[: len(self.choices)]
         wanted = text.strip().lower()
         by_name = {choice.lower(): choice for choice in self.choices} | dict(zip(letters, self.choices))
@@ -88,7 +88,7 @@ class Question:
 
 
 def questions_of(folder: Folder) -> list[Question]:
-    """The questions of a lesson, none where it has no file of them. Raises BadQuestion, OSError."""
+    """Returns the questions of a lesson; [] where it has no file of them. Raises BadQuestion, OSError."""
     path = folder.path / QUESTIONS
     if not path.exists():
         return []
@@ -123,7 +123,7 @@ def _check_choices(choices: object, answer: object, where: str) -> None:
 
 
 def same_number(one: float, other: float) -> bool:
-    """Equal, where `other` is a whole number; else to two digits. NaN is NaN."""
+    """Returns whether numbers are equal; if `other` is a float, whether they agree to two digits. NaN equals NaN."""
     if math.isnan(one) or math.isnan(other):
         return math.isnan(one) and math.isnan(other)
     if isinstance(other, int) or math.isinf(other):
@@ -132,7 +132,7 @@ def same_number(one: float, other: float) -> bool:
 
 
 def number_text(number: float) -> str:
-    """ "3", "0.368", "NaN", "-infinity"."""
+    """Returns a number as a learner reads it: "3", "0.368", "NaN" or "-infinity"."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -141,7 +141,7 @@ def number_text(number: float) -> str:
 
 
 def _number(text: str) -> float:
-    """A number as learners type them: 3, 1 024, 0.37, 1/3, nan, -inf."""
+    """Returns the number that a text states as learners type it: 3, 1 024, 0.37, 1/3, nan, -inf. Raises NoAnswer."""
     plain = "".join(text.split()).replace("_", "")
     try:
         return float(Fraction(plain)) if "/" in plain else float(plain)

@@ -10,7 +10,7 @@ STUB = ("# YOUR CODE HERE", "pass")  # `raise` does not compile inside a kernel;
 
 
 def marked_regions(solution: str) -> list[tuple[int, int]]:
-    """(first line, last line) of each marked region of a solution file, markers included, counted from 1."""
+    """Returns (first line, last line) of each marked region of a solution file, markers included, counted from 1."""
     regions, start = [], 0
     for number, line in enumerate(solution.splitlines(), 1):
         if line.strip() == BEGIN:
@@ -21,7 +21,7 @@ def marked_regions(solution: str) -> list[tuple[int, int]]:
 
 
 def stub_text(solution: str) -> str:
-    """What a learner starts from: the solution without what its marked regions hold.
+    """Returns the text that a learner starts from: the solution with a stub instead of each marked region.
 
     The stubs in exercises/ are derived by nbgrader, which a learner need not have; a test holds the two together.
     """
@@ -34,9 +34,9 @@ def stub_text(solution: str) -> str:
 
 
 def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int]:
-    """(functions of the submission whose marked region is still empty, number of functions with a region).
+    """Returns (functions of the submission whose marked region is still empty, number of functions with a region).
 
-    Compared as syntax trees: comments, blank lines and docstrings do not count as an attempt, nor does `pass`.
+    Syntax trees are compared: comments, blank lines and docstrings do not count as an attempt, nor does `pass`.
     """
     regions = marked_regions(solution)
     theirs = {node.name: node for node in submission.body if isinstance(node, ast.FunctionDef)}

@@ -15,16 +15,17 @@ from grader.numerics.arguments import Recipe, tensors_of, without_values
 from grader.numerics.data_sets import Data
 from grader.numerics.paged_draws import DRAWS_OF_PAGES, Step, step, with_sequences
 
-# Of what a call moves, while it is timed: four sets of buffers, as many of the anchor, and one call's inputs, results
-# and reference in float64 where they are checked.
+# Memory held while a call is timed, in multiples of the bytes that it moves: four sets of buffers, four more of the
+# anchor, and one call's inputs, results and reference in float64 where they are checked.
 HELD = 16
 SHARE_OF_MEMORY = 0.8
 LEAST_BYTES = 32 << 10  # a call that moves less measures little but its launch
 
 
 def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
-    """The same call, smaller: axes as long as the first argument's first one shrink with it, as a square stays one,
-    and what indices stay below, so that they point into what has shrunk; pages that have as many rows become fewer."""
+    """Returns the same call with `size` rows: the first axis of its first argument, and each axis as long, get this
+    length, so that a square stays a square. Limits of indices shrink too, so that they point into what has shrunk;
+    pages that have as many rows in all become fewer. Raises TypeError where the first argument is no tensor."""
     most = _rows(data)
     draws: dict[str, Callable[..., Step]] = {"below": _indices_below, "slots": _slots_below}
     draws |= {name: partial(_of_sequences, name) for name in DRAWS_OF_PAGES}
@@ -40,7 +41,7 @@ def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
 
 
 def _rows(data: tuple[Recipe, ...]) -> int:
-    """The size of the first argument's first axis. Raises TypeError where that argument is no tensor."""
+    """Returns the size of the first argument's first axis. Raises TypeError where that argument is no tensor."""
     first = data[0]
     if not isinstance(first, Data):
         raise TypeError(f"a call's first argument has to be a tensor, and it is {first!r}")
@@ -48,7 +49,7 @@ def _rows(data: tuple[Recipe, ...]) -> int:
 
 
 def _indices_below(size: int, most: int, below: int, *least: int) -> Step:
-    """The draw of indices into what has shrunk from `most` to `size`."""
+    """Returns the draw of indices into an axis that has shrunk from `most` to `size`."""
     fewer = [number * size // most for number in least]
     return step("below", max(below * size // most, *(number + 1 for number in (0, *fewer))), *fewer)
 
@@ -69,7 +70,8 @@ def shape_with(data: Data, size: int, most: int) -> tuple[int, ...]:
 
 
 def sizes_below(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype) -> list[int]:
-    """Powers of two for the first axis, up to the size that the call has."""
+    """Returns powers of two for the first axis, below the size that the call has, and then that size. Powers with which
+    the call moves less than LEAST_BYTES are left out."""
     most = _rows(data)
     powers = (1 << power for power in range(most.bit_length()))
     return [
@@ -78,7 +80,7 @@ def sizes_below(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype
 
 
 def fitting(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype, memory_bytes: int) -> tuple[Recipe, ...]:
-    """The call as it is stated, its rows halved until it can be timed in this much memory."""
+    """Returns the call as it is stated, its rows halved until it can be timed in this much memory."""
     size = _rows(data)
     while size > 1 and HELD * _bytes_moved(exercise, resized(data, size), dtype) > SHARE_OF_MEMORY * memory_bytes:
         size = (size + 1) // 2
@@ -86,7 +88,7 @@ def fitting(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype, me
 
 
 def _bytes_moved(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype) -> int:
-    """Of the arguments, and of the results whose shape the exercise's cut tells."""
+    """Returns the bytes of the tensor arguments, and of the results whose shape the exercise's cut tells."""
     inputs = without_values(data, dtype)
     tensors, cut = dict(tensors_of(exercise.arguments, inputs)), Cut.of(exercise.cut)
     made = [one.name for one in exercise.results if one.name in cut.results and one.name not in tensors]

@@ -1,7 +1,7 @@
 """Calls in which one input is a part of another's memory: the two begin at one address and differ in strides or shape.
 
-What a host function does where two addresses are equal shows in these. Each element of the part is an element of the
-other one, so a kernel may read either through either.
+They show what a host function does where two addresses are equal. Each element of the part is an element of the whole
+too, so a kernel may read it through either argument.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.numerics.data_sets import Data
 from grader.numerics.layouts import CONTIGUOUS, Layout
 
 MOST_VIEWS = 2  # calls of this kind in a run
-MOST_ELEMENTS = 1 << 14  # of an argument of such a call
+MOST_ELEMENTS = 1 << 14  # of an argument in a call of this kind
 
 Sizes = dict[str, int]
 
@@ -35,7 +35,7 @@ class SharedView:
 
 
 def shared_views(promise: Promise, numbers: random.Random) -> list[SharedView]:
-    """Returns some of all that there are, as `numbers` choose."""
+    """Returns at most MOST_VIEWS of the shared views that the promise permits, chosen by `numbers`."""
     found = []
     inputs = [name for name, one in promise.arguments.items() if _may_share(one)]
     for whole, part in combinations(inputs, 2):
@@ -46,7 +46,7 @@ def shared_views(promise: Promise, numbers: random.Random) -> list[SharedView]:
 
 
 def _may_share(one: Promised) -> bool:
-    """Returns True for an input with values of its own that may be contiguous, and that nothing is stored in."""
+    """Returns whether an argument is an input with its own values that may be contiguous and that is not stored to."""
     rank = len(one.shape)
     if not rank or one.families == drawn_layouts.holes(rank) or drawn_layouts.contiguous not in one.families:
         return False
@@ -57,7 +57,7 @@ def _may_share(one: Promised) -> bool:
 
 
 def _ways(promise: Promise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
-    """Yields the sizes of a call, and how the part lies in the other one's memory."""
+    """Yields the sizes of a call, and the layout of the part in the memory of the whole."""
     first, second = promise.arguments[whole], promise.arguments[part]
     rank = len(second.shape)
     if len(first.shape) == rank == 2:
@@ -73,7 +73,7 @@ def _ways(promise: Promise, whole: str, part: str, numbers: random.Random) -> It
 
 
 def _squares(promise: Promise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
-    """Yields calls in which both have one shape: the part is the other one itself, or its transpose."""
+    """Yields calls in which both arguments have one shape: the part is the whole itself, or its transpose."""
     first, second = promise.arguments[whole], promise.arguments[part]
     most = min(one.most for one in promise.sizes.values() if not one.only)
     most = min(most, math.isqrt(MOST_ELEMENTS))

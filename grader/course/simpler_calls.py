@@ -1,4 +1,4 @@
-"""The smallest of the calls that fail as a drawn one did: what is not needed for the failure is left out."""
+"""Finds the simplest call that fails as a drawn call did: all that the failure does not need is left out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.course.promise import Between, Call, Kind, Promise
 
 
 def simpler(promise: Promise, call: Call) -> Iterator[Call]:
-    """Calls that differ from this one by something left out, what leaves most out first."""
+    """Yields calls that differ from this call by something left out; a call that leaves out more comes first."""
     plain = {name: argument.plain_layout for name, argument in promise.arguments.items()}
     strided = [name for name, layout in call.layouts.items() if layout != plain[name]]
     ordinary = {name: argument.values[0] for name, argument in promise.arguments.items()}
@@ -36,12 +36,13 @@ def simpler(promise: Promise, call: Call) -> Iterator[Call]:
 
 
 def _is_a_kind(kind: Kind) -> bool:
-    """Returns False for a range: none of its numbers is simpler than another."""
+    """Returns False for a range, in which no number is simpler than another; True for any other kind."""
     return not isinstance(kind, Between)
 
 
 def _without(call: Call, what: str, names: list[str], ordinary: Callable) -> Iterator[Call]:
-    """With the ordinary in place of all of these, then of one after the other."""
+    """Yields the call with the ordinary layout or values for all of these arguments, then for each of them alone.
+    `what`: "layouts" or "values", the field of the call."""
     now = getattr(call, what)
     groups = [names, *([name] for name in names)] if len(names) > 1 else [names] if names else []
     for group in groups:
@@ -49,7 +50,7 @@ def _without(call: Call, what: str, names: list[str], ordinary: Callable) -> Ite
 
 
 def smallest(promise: Promise, call: Call, fails: Callable[[Call], bool], tries: int) -> Call:
-    """The simplest call that still fails, as far as so many further calls tell; the same each time."""
+    """Returns the simplest call that still fails, as far as at most `tries` further calls tell; the same each time."""
     tried, found = {repr(call)}, call
     while tries > 0:
         fresh = (one for one in simpler(promise, found) if repr(one) not in tried)

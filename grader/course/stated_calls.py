@@ -1,6 +1,6 @@
-"""What an exercise's tests hand to a fixture: their data and options, read by running them with a stand-in for it.
+"""The data and options that an exercise's tests hand to a fixture, read by running the tests with a stand-in for it.
 
-So a command can compile or time what a test compiles or times, and a test file says everything once.
+So a command can compile or time what a test compiles or times, and a test file states everything once.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ class Asked:
 
     @property
     def constants(self) -> dict[str, int]:
-        """Those of the module to replace: they are written in capitals."""
+        """The constants of the module to replace: their names are written in capitals."""
         return {name: value for name, value in self.options.items() if name.isupper()}
 
 
 def asked(module: ModuleType, *fixtures: str) -> list[Asked]:
-    """In the order of the test file. Tests state their data before anything is drawn, so nothing is run here.
+    """Returns the uses of these fixtures, in the order of the test file. Tests state their data before anything is
+    drawn, so no call is run here.
 
-    A test that has other parameters too, as a parametrized one, is left out: only pytest can call it.
+    A test with other parameters, such as a parametrized test, is left out: only pytest can call it.
     """
     found: list[Asked] = []
     for name, test in vars(module).items():

@@ -21,7 +21,7 @@ Bound = str | dict[str, str]  # of all results, or of some by name
 class Trial:
     """One call to be judged: the data sets of the arguments in one dtype, and the bound of its result.
 
-    `bounds`: of results by name, where they have bounds of their own.
+    `bounds`: the bounds of results by name, where they have their own.
     """
 
     name: str  # of the test
@@ -36,7 +36,7 @@ class Trial:
     cut: Cut = field(default_factory=Cut)
 
     def inputs(self, seed: int, *names: object) -> list[Argument]:
-        """The arguments: the same for the same seed and names."""
+        """Returns the arguments: the same for the same seed and names."""
         given: list[Argument] = []
         for number, data in enumerate(self.data):
             if not isinstance(data, Data):
@@ -52,7 +52,8 @@ class Trial:
 
     @property
     def begins(self) -> dict[str, str]:
-        """Arguments that are another one too, or a part of it: they begin where that one does."""
+        """The arguments that are another argument too, or a part of it, each with the argument at whose address it
+        begins."""
         named = zip(self.arguments, self.data)
         return {name: data.same_as or data.part_of for name, data in named if isinstance(data, Data) and data.is_shared}
 
@@ -67,23 +68,24 @@ class Trial:
         labels = [data.label if isinstance(data, Data) else f"= {data}" for data in self.data]
         if len(set(labels)) > 1 and self.arguments:
             labels = [f"{name} {label}" for name, label in zip(self.arguments, labels)]
-        taken = [label for label, data in zip(labels, self.data) if data is not None]  # of options
+        taken = [label for label, data in zip(labels, self.data) if data is not None]  # leaves out options not taken
         return ", ".join(dict.fromkeys(taken))
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of the arguments that are tensors, by name."""
+        """The shapes of the tensor arguments, by name."""
         return {name: data.shape for name, data in zip(self.arguments, self.data) if isinstance(data, Data)}
 
     def label(self, constants: Collection[str]) -> str:
-        """The data, and what it sets of the file's own `constants`: "61 x 781 fp32, BLOCK_N = 256", and what GPU."""
+        """Returns the data, the values that the trial gives to the file's own `constants`, and the GPU where it states
+        one: "61 x 781 fp32, BLOCK_N = 256"."""
         label = self.data_label + "".join(f", {name} = {value}" for name, value in self.in_effect(constants).items())
         count, capability = self.constants.get(MULTIPROCESSORS), self.constants.get(CAPABILITY)
         label += f", a GPU with {count} multiprocessors" if count else ""
         return label + (f", a GPU of compute capability {capability / 10}" if capability else "")
 
     def in_effect(self, constants: Collection[str]) -> dict[str, int]:
-        """Other block sizes, as far as the file has constants of these names."""
+        """Returns the block sizes that the trial sets, as far as the file has constants of these names."""
         return {name: value for name, value in self.constants.items() if name in constants}
 
 
@@ -95,7 +97,8 @@ def trial_of(
     bound: Bound | None = None,
     constants: dict[str, int] | None = None,
 ) -> Trial:
-    """`bound`: of all results, or of some by name; where none is given, those of the exercise."""
+    """Returns the trial of a call. `bound`: for all results, or for some by name; None: the exercise's bounds. Raises
+    ValueError for a result that the exercise does not have."""
     stated = {result.name: result.bound or exercise.bound for result in exercise.results}
     bounds = stated | (bound if isinstance(bound, dict) else dict.fromkeys(stated, bound) if bound else {})
     if unknown := sorted(bounds.keys() - stated):

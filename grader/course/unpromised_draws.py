@@ -1,6 +1,6 @@
 """Calls in which one condition of one argument is broken, and all others hold: an entry has to refuse each of them.
 
-They are drawn for arguments whose rows are promised to be aligned, in a matrix of one row and in one of several.
+They are drawn for arguments whose rows are promised to be aligned, in matrices of one row and of several.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from grader.numerics.data_sets import seed_for
 from grader.numerics.layouts import ALIGNED_ROWS, Layout
 from grader.wire.messages import DTYPE_BYTES
 
-PIECE = 16  # bytes: what descriptors count addresses in
+PIECE = 16  # bytes: the unit in which descriptors count addresses
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A call, and what is wrong with it, for a sentence."""
+    """A call that an entry has to refuse. because: the condition that is broken, for a sentence."""
 
     call: Call
     because: str
 
 
 def unpromised_draws(promise: Promise, seed: int, test: str, after: int) -> list[Broken]:
-    """Returns those of a run with this seed; their calls' numbers begin behind `after`."""
+    """Returns the calls of a run with this seed; their numbers begin after `after`."""
     numbers = random.Random(seed_for(seed, test, "unpromised"))
     found = [one for name in promise.arguments for one in _of(promise, name, numbers)]
     return [replace(one, call=replace(one.call, number=number)) for number, one in enumerate(found, after + 1)]
@@ -47,7 +47,7 @@ def _of(promise: Promise, name: str, numbers: random.Random) -> Iterator[Broken]
 
 
 def _plain(promise: Promise, one: Promised, rows: int, numbers: random.Random) -> Call:
-    """Returns a small call that is promised, in which this argument has this number of rows; 0 stands for several."""
+    """Returns a small call that is promised, in which this argument has `rows` rows; 0 stands for several."""
     sizes = {name: other.fitting(numbers.randint(9, min(40, other.most))) for name, other in promise.sizes.items()}
     if rows and one.shape[0] in sizes:
         sizes[one.shape[0]] = promise.sizes[one.shape[0]].fitting(rows)

@@ -1,4 +1,4 @@
-"""What a call has to give: each of its results with the dtype and the bound that it has in this call."""
+"""The results that a call has to give, each with the dtype and the bound that it has in this call."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from grader.numerics.roundoff import EXACT, UNJUDGED
 
 @dataclass(frozen=True)
 class Wanted:
-    """`operation`: the bound that the exercise states for the result, whatever holds in this call."""
+    """A result that a call has to give. `operation`: the bound that the exercise states, whatever holds in this
+    call."""
 
     name: str
     dtype: torch.dtype
     bound: str
     operation: str
-    place: int | None  # among what the entry returns; None: it is an argument that is updated and not returned
+    place: int | None  # among the returned results; None: an argument that is updated and not returned
     is_argument: bool  # filled, or updated in place
     is_updated: bool
     is_alone: bool  # the call has no other result
 
 
 def wanted_of(exercise: Exercise, trial: Trial) -> list[Wanted]:
-    """In the order in which the reference gives them."""
+    """Returns the results that a trial has to give, in the order in which the reference gives them."""
     returned = exercise.returned
     found = []
     for place, result in enumerate(exercise.results):

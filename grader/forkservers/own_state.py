@@ -1,7 +1,7 @@
-"""What a fork server hands on to every process that it forks: limits, priority, scheduling, cores.
+"""The state that a fork server passes on to every process that it forks: limits, priority, scheduling, cores.
 
-Another process may change them from outside, and each later child would have them too. So a server looks before each
-fork, and leaves where anything is not as it was when it began.
+Another process may change it from outside, and each later child would have the change too. So a server looks before
+each fork, and exits if anything is not as it was when it began.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import resource
 from dataclasses import dataclass
 
 LIMITS = tuple(sorted(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")))
-CHANGED = 3  # the exit status of a server that leaves for this
+CHANGED = 3  # the exit status of a server whose state has changed
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class OwnState:
 
 
 def own_state() -> OwnState:
-    """Returns this process's own, as they are now."""
+    """Returns the state of this process, as it is now."""
     limits = tuple(resource.getrlimit(limit) for limit in LIMITS)
     priority = os.getpriority(os.PRIO_PROCESS, 0)
     return OwnState(limits, priority, os.sched_getscheduler(0), frozenset(os.sched_getaffinity(0)))

@@ -15,8 +15,8 @@ CLONE = {"x86_64": 56, "aarch64": 220}  # the number of the system call, asm/uni
 def fork_sibling() -> int:
     """Forks; returns 0 in the child and its process number here. The child's parent is the parent of this process.
 
-    Only for a process with one thread: the C library's own handlers of a fork, which free the locks of others, do not
-    run. Python's do. Where Linux gives no sibling, the child is an orphan: it goes to the next subreaper.
+    Only for a process with one thread: Python's handlers of a fork run, but not the C library's, which free the locks
+    of other threads. If Linux refuses a sibling, the child is an orphan, which the next subreaper adopts.
     """
     with contextlib.suppress(OSError):
         return _cloned()
@@ -24,7 +24,10 @@ def fork_sibling() -> int:
 
 
 def _cloned() -> int:
-    """Returns as os.fork does. Raises OSError where Linux refuses: the first process of a container has no siblings."""
+    """Forks a sibling; returns as os.fork does. Raises OSError where Linux refuses, or this machine's clone is unknown.
+
+    The first process of a container has no siblings.
+    """
     if (number := CLONE.get(platform.machine())) is None:
         raise OSError("the number of clone is unknown for this machine")
     python, libc = ctypes.pythonapi, ctypes.PyDLL(None, use_errno=True)  # both keep Python's lock
@@ -41,7 +44,7 @@ def _cloned() -> int:
 
 
 def fork_orphan() -> int:
-    """Forks twice: the child's own parent ends at once. Returns as os.fork does."""
+    """Forks twice, so that the child's own parent ends at once. Returns as os.fork does."""
     reading, writing = os.pipe()
     middle = os.fork()
     if middle == 0:

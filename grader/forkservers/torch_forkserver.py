@@ -1,6 +1,6 @@
-"""A process that has imported torch, which takes longest, and forks the nurseries that go on from there.
+"""A process that has imported torch, which takes longest, and forks the nurseries, which go on from there.
 
-How Triton works is decided when it is imported: to interpret, or to compile. Until then all nurseries are alike.
+Triton's mode, to interpret or to compile, is fixed when it is imported. Until then all nurseries are alike.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.wire.frames import is_hung_up
 
 
 def main(control_fd: int) -> None:
-    """Imports torch, and serves."""
+    """Imports torch, and serves until the parent is gone."""
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
     import torch  # noqa: F401
@@ -25,9 +25,11 @@ def main(control_fd: int) -> None:
 
 
 def serve(control: socket.socket) -> None:
-    """Forks a nursery for each {"folder", "environment", "model", "readable"} that comes with two descriptors: of the
-    nursery's own control socket, and of what it says on stderr. A nursery is a child of the parent's, and so are the
-    children that it forks. Leaves when the parent does."""
+    """Forks a nursery for each message {"folder", "environment", "model", "readable"}, until the parent is gone.
+
+    Two descriptors come with a message: the nursery's own control socket, and its stderr. A nursery is a child of this
+    process's parent, and so are the children that it forks. Exits with CHANGED where this process's state has changed.
+    """
     began = own_state()
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 2)
@@ -52,7 +54,7 @@ def _become_nursery(
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
-        tempfile.tempdir = None  # torch's import found the zygote's
+        tempfile.tempdir = None  # torch's import has cached the zygote's
         from grader.forkservers.triton_forkserver import main
 
         main(control_fd, model, readable, sandboxed=False)

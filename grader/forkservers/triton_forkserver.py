@@ -1,4 +1,4 @@
-"""Where children come from: a process that has imported torch and triton and forks one child per request.
+"""Forks the children: a process that has imported torch and triton and forks one child per request.
 
 A fork starts with everything imported and nothing of any submission loaded, in milliseconds instead of a second and a
 half. The nursery itself never sees a submission.
@@ -25,25 +25,25 @@ from grader.forkservers.own_state import CHANGED, own_state
 from grader.forkservers.sibling import fork_sibling
 from grader.wire.messages import FRONT_END, GpuModel
 
-MOST_PROCESSES = 64  # in a sandbox, of an ordinary user; Linux does not count those of root
+MOST_PROCESSES = 64  # in a sandbox, of an ordinary user; Linux does not count root's processes
 START_OVER = 60.0  # seconds for a killed child to be gone
 PR_SET_DUMPABLE = 4
 
 
 def main(control_fd: int, model: dict | None, readable: list[str], sandboxed: bool) -> None:
-    """Answers {"folder", "task"} with three descriptors (requests, replies, output) by {"pid": N}, until the end.
+    """Answers each {"folder", "task"} by {"pid": N}, until the parent is gone.
 
-    With a GPU's `model` children run a submission for it, and record, or with the task FRONT_END make texts of its
-    kernels; without a model they interpret recorded calls. They can read `readable` and their own folder. In a sandbox
-    the nursery also looks after its child, which nobody outside can: {"status": true} and {"end": true} are answered
-    by {"status": N}.
+    Three descriptors come with a request: requests, replies and output of the child. With a GPU's `model`, children run
+    a submission for it and record, or with the task FRONT_END make texts of its kernels; without a model they interpret
+    recorded calls. They can read `readable` and their own folder. In a sandbox the nursery also looks after its child,
+    which nobody outside can do: {"status": true} and {"end": true} are answered by {"status": N}.
     """
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
     folders = [os.getcwd()]
     try:
         _fork_on_request(control, model, readable, sandboxed, folders)
-    finally:  # the parent is done, or was killed before it could clear up, which it may be before we are ready
+    finally:  # the parent has ended, or was killed before it could clear up, perhaps before we are ready
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
@@ -52,7 +52,7 @@ def main(control_fd: int, model: dict | None, readable: list[str], sandboxed: bo
 def _fork_on_request(
     control: socket.socket, model: dict | None, readable: list[str], sandboxed: bool, folders: list[str]
 ) -> None:
-    """Until the parent is gone; what it named as its children's folders is added to `folders`."""
+    """Serves until the parent is gone. Adds each folder that the parent names for a child to `folders`."""
     ready, new_host = _prepared(model)
     gc.freeze()  # what is imported stays, and stays shared between the children
     gc.enable()
@@ -61,7 +61,7 @@ def _fork_on_request(
     if sandboxed:
         Warden(control, become_child).serve()
     began = own_state()
-    forked: dict[int, int] = {}  # a descriptor of each child that the parent has not taken leave of, by its number
+    forked: dict[int, int] = {}  # number -> pidfd of each child that the parent has not waited for
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 3)
         forked = {pid: pidfd for pid, pidfd in forked.items() if _is_there(pidfd)}
@@ -86,7 +86,7 @@ def _fork_on_request(
 
 
 def _is_there(pidfd: int) -> bool:
-    """Returns whether a child's number is still its own, and closes the descriptor where it is not."""
+    """Returns whether nobody has waited for the child, so that its number is its own; else closes the descriptor."""
     try:
         signal.pidfd_send_signal(pidfd, 0)
     except OSError:
@@ -96,14 +96,14 @@ def _is_there(pidfd: int) -> bool:
 
 
 def _kill_with_all_that_they_started(children: Iterable[int]) -> None:
-    """For a parent that was killed while it had children: each of them leads a process group."""
+    """Kills the process group that each child leads, for a parent that was killed while it had children."""
     for pid in children:
         with contextlib.suppress(OSError):
             os.killpg(pid, signal.SIGKILL)
 
 
 class Warden:
-    """The only process of a sandbox beside its child, and beyond its reach: it cannot be traced by it."""
+    """The only process of a sandbox besides its child, which can neither reach nor trace it."""
 
     def __init__(self, control: socket.socket, become_child: Callable) -> None:
         self.control, self.become_child = control, become_child
@@ -112,7 +112,7 @@ class Warden:
         self.began = own_state()
 
     def serve(self) -> None:
-        """Answers until the end; one child at a time."""
+        """Answers requests until the parent is gone; there is one child at a time."""
         _set_dumpable(False)
         while True:
             message, descriptors, _, _ = socket.recv_fds(self.control, 4096, 3)
@@ -163,7 +163,7 @@ class Warden:
 
     def _ended(self) -> int | None:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)  # every process of the sandbox but its first one and this one
+            os.kill(-1, signal.SIGKILL)  # every process of the sandbox but its first process and this process
         status = self._waited(START_OVER)
         for entry in os.listdir(self.scratch):
             shutil.rmtree(os.path.join(self.scratch, entry), ignore_errors=True)
@@ -176,9 +176,9 @@ def _set_dumpable(value: bool) -> None:
 
 
 def _prepared(model: dict | None) -> tuple[dict, Callable[[str], Host]]:
-    """What there is to say once everything is imported, and what makes a host for a child's task.
+    """Imports everything. Returns the message to the parent, and a function that makes a host for a child's task.
 
-    Triton is in one mode only.
+    A process has Triton in one mode only.
     """
     if model is None:
         from grader.interpreter.host import InterpreterHost
@@ -204,7 +204,7 @@ def _become_child(
     os.chdir(folder)
     for name in ("HOME", "TMPDIR", "TRITON_HOME"):
         os.environ[name] = folder
-    tempfile.tempdir = None  # what the nursery's imports found lies outside of the child's folder
+    tempfile.tempdir = None  # the folder cached by the nursery's imports lies outside of the child's folder
     nothing = os.open(os.devnull, os.O_RDONLY)
     for descriptor, target in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(descriptor, target)

@@ -1,4 +1,4 @@
-"""Operations on memory by pointers: loads, stores, atomics; and what a program asks of itself and the grid."""
+"""Loads, stores and atomics through pointers, and the operations that ask for a program's number or its grid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from grader.interpreter.program import Frame
 
 RELAXED, ACQUIRE, RELEASE, ACQUIRE_RELEASE = 1, 2, 3, 4  # as the text numbers them
-# Kinds of tt.atomic_rmw as the text numbers them; fadd too is an addition, in the type of its operands.
+# Kinds of tt.atomic_rmw, as the text numbers them. fadd (5) is an addition too, in the type of its operands.
 ATOMICS: dict[int, Callable] = {
     1: np.bitwise_and, 2: np.bitwise_or, 3: np.bitwise_xor, 4: np.add, 5: np.add, 6: np.maximum, 7: np.minimum,
     8: np.maximum, 9: np.minimum, 10: lambda old, new: new,
@@ -26,7 +26,10 @@ SUM_OF_FLOATS = 5
 
 
 def element(kind: Type) -> np.dtype:
-    """Descriptors say of integers whether they have a sign, si32 or ui32."""
+    """Returns the dtype of an element.
+
+    Descriptors write signed and unsigned integers, si32 or ui32; both are int32 here.
+    """
     return DTYPES.get(kind.element) or DTYPES[kind.element[1:]]
 
 
@@ -35,7 +38,10 @@ def element(kind: Type) -> np.dtype:
 
 @dataclass
 class Lanes:
-    """The lanes of one access. `mask` is None where all are active; pointers and programs are those of active ones."""
+    """The lanes of one access. `mask` is None where all lanes are active.
+
+    `pointers` (int64) and `programs` (int32) are flat, and hold active lanes only.
+    """
 
     shape: tuple[int, ...]  # programs first
     mask: np.ndarray | None
@@ -43,12 +49,12 @@ class Lanes:
     programs: np.ndarray
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """What the active lanes have of `values`."""
+        """Returns the active lanes' elements of `values`, flat. `values` broadcasts to `shape`."""
         full = np.broadcast_to(values, self.shape)
         return full.reshape(-1) if self.mask is None else full[self.mask]
 
     def spread(self, values: np.ndarray, rest: np.ndarray | Any) -> np.ndarray:
-        """Values of active lanes, `rest` in the others."""
+        """Returns an array of `shape`: `values` in the active lanes, `rest` in the others."""
         if self.mask is None:
             return values.reshape(self.shape)
         out = np.empty(self.shape, values.dtype)
@@ -80,9 +86,10 @@ def lanes_of(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None, shape:
 
 
 def _poison(shape: tuple[int, ...], dtype: np.dtype, fill: str) -> np.ndarray | int:
-    """For masked lanes without `other`: +inf and -inf in turn, since a maximum would skip NaN; large integers.
+    """Returns the content of masked lanes of a load without `other`, which spoils every result that it reaches.
 
-    A maximum that takes part in nothing else is right with -inf alone, which "lowest" is.
+    Floats are +inf and -inf in turn, since a maximum would skip NaN; integers are large, with both signs in turn. The
+    fill "lowest" makes floats -inf: a kernel that uses these lanes in a maximum only is then right. "zero" gives 0.
     """
     if fill == "zero":
         return 0
@@ -111,13 +118,17 @@ def as_raw(values: np.ndarray) -> np.ndarray:
 
 
 def _parts(operation: Operation) -> tuple[bool, bool]:
-    """Whether a load or an atomic has a mask, and whether a load has `other`."""
+    """Returns whether a load or an atomic has a mask, and whether a load has `other`."""
     count = len(operation.operands)
     return count > 1, count > 2
 
 
 def load(operation: Operation) -> Callable:
-    """(frame, pointers, mask, other) -> values, for a load through pointers or through what stands for them."""
+    """Returns the function (frame, pointers, mask, other) -> values that carries out this load.
+
+    `mask` and `other` may be None. A load through a block pointer uses the function with the pointers of the block's
+    elements.
+    """
     kind = operation.operand_types[0]
     dtype, shape, place = element(kind), kind.shape, operation.place
 
@@ -144,7 +155,7 @@ def _note_masked_fill(frame: Frame, mask: np.ndarray, line: int) -> None:
 
 
 def store(operation: Operation) -> Callable:
-    """(frame, pointers, values, mask), as `load`."""
+    """Returns the function (frame, pointers, values, mask) that carries out this store. `mask` may be None."""
     shape, place = operation.operand_types[0].shape, operation.place
 
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> None:
@@ -202,7 +213,11 @@ def _read_modify_write(operation: Operation) -> Callable:
 
 
 def _at_once(kind: int, dtype: np.dtype, given: np.ndarray) -> Callable | None:
-    """All lanes in one call of numpy's, for results that nobody asks for; None where numpy rounds otherwise."""
+    """Returns a function that changes all lanes in one call of numpy, for atomics whose results nobody uses.
+
+    It takes memory's words, the index of each lane's word, and the lanes' numbers. None where numpy would round
+    differently, or has no ufunc for this kind of atomic.
+    """
     function, seen = ATOMICS[kind], np.dtype(f"u{dtype.itemsize}") if kind in UNSIGNED else dtype
     if dtype.kind not in "iuf" or dtype.itemsize < 4 or not isinstance(function, np.ufunc):
         return None
@@ -210,7 +225,10 @@ def _at_once(kind: int, dtype: np.dtype, given: np.ndarray) -> Callable | None:
 
 
 def combination(kind: int, dtype: np.dtype) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """old and new as unsigned integers -> what memory then holds, the same way."""
+    """Returns a function (old, new) -> the new content of memory, for an atomic of this kind.
+
+    All three are raw bits: unsigned integers of the dtype's size.
+    """
     function, seen = ATOMICS[kind], np.dtype(f"u{dtype.itemsize}") if kind in UNSIGNED else dtype
 
     def combine(old: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -257,7 +275,10 @@ def _atomic_store(operation: Operation) -> Callable:
 
 
 def _atomic_poll(operation: Operation) -> Callable:
-    """Programs take turns here: what a poll waits for has happened, or never will."""
+    """Returns the function that carries out tt.atomic_poll, and raises TooLong where the awaited value never comes.
+
+    Programs run one after another here, so the value is there at the first look or never.
+    """
     dtype = dtype_of(operation.operand_types[1])
 
     def run(frame: Frame, pointers: np.ndarray, value: np.ndarray, *timeout: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""arith.*: numbers of one type in, numbers of that type out; comparisons and choices.
+"""The arith dialect: arithmetic within one type, comparisons and selections.
 
-Overflow, division by zero and the like have defined results here and raise nothing; the caller silences numpy's
-warnings (np.errstate) and masks what inactive lanes yield.
+Overflow, division by zero and similar cases have defined results here and raise nothing. The caller silences numpy's
+warnings (np.errstate) and masks the results of inactive lanes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ BOOL = np.dtype(bool)
 
 
 def rounding_each(function: Callable[..., np.ndarray], dtype: np.dtype) -> Computed:
-    """`function` on floats of `dtype`: the narrow ones are widened before and rounded after it."""
+    """Returns `function` for floats of `dtype`. Types of 8 and 16 bits are computed in float32.
+
+    Their operands are widened before `function`, and its result is rounded after it.
+    """
     if dtype not in NARROW:
         return function
 
@@ -37,7 +40,7 @@ def rounding_each(function: Callable[..., np.ndarray], dtype: np.dtype) -> Compu
 
 
 def elementwise(function: Callable[..., np.ndarray], *names: str, operands: int = 2, approximate: bool = False) -> None:
-    """Registers a function of floats of one type."""
+    """Registers `function`, which computes floats of one type, for the operations `names`."""
 
     @prepares(*names, approximate=approximate)
     def make(op: Operation) -> Computed:
@@ -45,12 +48,18 @@ def elementwise(function: Callable[..., np.ndarray], *names: str, operands: int 
 
 
 def remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """By way of the quotient, as a GPU has it: not exact where that is large, NaN or infinite where it is infinite."""
+    """Returns x - trunc(x / y) * y, computed from the quotient as on a GPU; x where y is infinite.
+
+    It is inexact where the quotient is large, and NaN or infinite where the quotient is infinite.
+    """
     return np.where(np.isinf(y), x, fused(-np.trunc(x / y), y, x))
 
 
 def _with_ordered_zeros(function: np.ufunc, of_zeros: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """-0.0 counts as less than 0.0, where numpy takes either."""
+    """Returns `function`, a maximum or a minimum, with -0.0 less than 0.0; numpy may return either.
+
+    `of_zeros` computes the result for two zeros.
+    """
 
     def compute(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         zeros = (x == 0) & (y == 0)
@@ -83,7 +92,7 @@ elementwise(minimum, "arith.minimumf")
 
 # ---- integers ---------------------------------------------------------------------------------------------------
 
-# On one bit: sums are exclusive or, and the signed number that its one bit stands for is -1.
+# Integers of one bit: a sum is an exclusive or, and a bit that is set is the signed number -1.
 ON_BITS: dict[str, np.ufunc] = {
     "arith.addi": np.logical_xor,
     "arith.subi": np.logical_xor,
@@ -99,12 +108,12 @@ ON_BITS: dict[str, np.ufunc] = {
 
 
 def _first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """What any division and any shift of single bits comes to, where it is defined."""
+    """Returns x, broadcast with y: the result of every division and shift of single bits, where it is defined."""
     return np.logical_or(x, np.zeros_like(y))
 
 
 def integers(function: Computed, name: str, without_sign: bool = False) -> None:
-    """Registers a function of two integers of one type; `without_sign`: it wants and yields unsigned ones."""
+    """Registers a function of two integers of one type. `without_sign`: it takes and returns unsigned integers."""
 
     @prepares(name)
     def make(op: Operation) -> Computed:
@@ -121,7 +130,7 @@ def integers(function: Computed, name: str, without_sign: bool = False) -> None:
 
 
 def truncating_division(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Toward zero, as C has it; by zero it is 0, and the least number by -1 stays what it is."""
+    """Returns x / y rounded toward zero, as in C. x / 0 is 0, and the least integer divided by -1 stays as it is."""
     quotient = np.floor_divide(x, y)
     if x.min() < 0 or y.min() < 0:
         inexact = (quotient * y != x) & (y != 0)
@@ -130,7 +139,7 @@ def truncating_division(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def truncating_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """With the sign of the dividend, as C has it; the dividend itself for a divisor of zero."""
+    """Returns the remainder with the sign of the dividend, as in C; the dividend itself where the divisor is 0."""
     return x - truncating_division(x, y) * y
 
 
@@ -161,7 +170,7 @@ integers(np.right_shift, "arith.shrui", without_sign=True)
 # ---- comparisons and choices ------------------------------------------------------------------------------------
 
 _BY_SIZE = (np.less, np.less_equal, np.greater, np.greater_equal)
-# By MLIR's numbers: eq ne slt sle sgt sge ult ule ugt uge.
+# In the order of MLIR's numbers: eq ne slt sle sgt sge ult ule ugt uge.
 _INTEGER_COMPARISONS: tuple[np.ufunc, ...] = (np.equal, np.not_equal, *_BY_SIZE, *_BY_SIZE)
 
 
@@ -172,7 +181,7 @@ def _compare_integers(op: Operation) -> Computed:
     one_bit = dtype_of(op.operand_types[0]) == BOOL
     if number < 2 or (number < 6 and not one_bit):
         return comparison
-    if number < 6:  # a signed bit that is set is -1: the order is the other way round
+    if number < 6:  # a signed bit that is set is -1, so the order is reversed
         return lambda x, y: comparison(y, x)
     return lambda x, y: comparison(unsigned(x), unsigned(y))
 
@@ -196,7 +205,8 @@ def _not(comparison: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     return lambda x, y: np.logical_not(comparison(x, y))
 
 
-# By MLIR's numbers: false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true. numpy's own are ordered but !=.
+# In the order of MLIR's numbers: false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true.
+# numpy's comparisons are ordered, except for !=.
 _FLOAT_COMPARISONS: tuple[Callable[..., np.ndarray], ...] = (
     _never,
     np.equal,

@@ -1,4 +1,4 @@
-"""The programs that run side by side: what they share, what they have spent, and what was seen of them."""
+"""The programs that run side by side in a batch: their shared state, the work that they did, and what was observed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from grader.interpreter.memory import Memory
     from grader.interpreter.watcher import Watcher
 
-MOST_STEPS = 3_000_000  # operations carried out in one launch, each for a batch
-MOST_LANES = 1 << 35  # elements that these yield, all together
-MOST_DEPTH = 32  # calls inside of calls
+MOST_STEPS = 3_000_000  # operations carried out in one launch; an operation counts once for a whole batch
+MOST_LANES = 1 << 35  # elements that these operations yield in total
+MOST_DEPTH = 32  # nested calls
 
 
 class TooLong(Exception):
-    """The launch takes more work than a kernel of this course may, or more time than its call has; `place` is where it
-    was when that ran out."""
+    """The launch exceeds the work that a kernel of this course may do, or the time of its call.
+
+    `place` is the location that the launch had reached by then.
+    """
 
     def __init__(self, place: Place, what: str) -> None:
         super().__init__(what)
@@ -33,7 +35,7 @@ class TooLong(Exception):
 
 
 class KernelFault(Exception):
-    """A program did what its own text forbids: an assertion that does not hold."""
+    """An assertion in the kernel does not hold. `program` is the number of the program in the grid."""
 
     def __init__(self, message: str, place: Place, program: int) -> None:
         super().__init__(message)
@@ -42,7 +44,7 @@ class KernelFault(Exception):
 
 @dataclass
 class Broken:
-    """A promise to the compiler that does not hold."""
+    """A promise to the compiler that does not hold, for example tl.assume."""
 
     what: str
     place: Place
@@ -51,7 +53,10 @@ class Broken:
 
 @dataclass
 class Overflow:
-    """A number that its type, `dtype`, does not hold: it wrapped around, or was rounded, and an access went by it."""
+    """A value on the way to an address or a mask that its type, `dtype`, could not hold, and that an access used.
+
+    It wrapped around, or was rounded.
+    """
 
     dtype: str
     place: Place
@@ -60,21 +65,24 @@ class Overflow:
 
 @dataclass
 class Batch:
-    """What the running programs share; `programs` are their numbers in the grid, the first axis counting fastest."""
+    """The state of a launch and of the programs that run now.
+
+    `programs` are their numbers in the grid (int32), the first axis counting fastest.
+    """
 
     memory: Memory
     grid: tuple[int, int, int]
-    waits: bool = False  # programs may wait for each other: they take turns
+    waits: bool = False  # programs may wait for each other, so they run one at a time
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison", "zero" or "lowest"
-    fill_lines: list[int] | None = None  # of such loads: those of other lines hold "poison"; None: of all
-    believes: bool = False  # in tl.max_contiguous, as a compiled kernel does
-    until: float = math.inf  # seconds of a core that this process may have used by then
+    fill_lines: list[int] | None = None  # lines of the loads that `fill` is for; None: all. Others hold "poison"
+    believes: bool = False  # takes tl.max_contiguous for true, as a compiled kernel does
+    until: float = math.inf  # time.process_time() at which the call's time is used up
     programs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int32))
     steps: int = 0
     lanes: int = 0
     most_lanes: int = MOST_LANES
     most_steps: int = MOST_STEPS
-    done: int = 0  # programs of the launch that have come to their end
+    done: int = 0  # programs of the launch that have ended
     depth: int = 0
     atomics: bool = False
     float_sums: bool = False  # atomics that add floats
@@ -84,7 +92,7 @@ class Batch:
     lost: Lost = field(default_factory=Lost)
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
-    watcher: Watcher | None = None  # of the one program that runs, if it is watched
+    watcher: Watcher | None = None  # of the program that runs alone, if it is watched
 
     def fill_of(self, line: int) -> str:
         """Returns the name of what masked lanes of a load in this line hold."""

@@ -1,7 +1,7 @@
-"""Memory by blocks of a tensor: descriptors, made by the host or by a program; block pointers (before Triton 3.9).
+"""Access to blocks of a tensor: descriptors, made by the host or by a program, and block pointers (before Triton 3.9).
 
-Both are a base, sizes and strides. A descriptor's block has its corner told at each access, and whatever lies outside
-of the tensor is left out; a block pointer takes its corner along, and looks only where it is told to.
+Both hold a base, sizes and strides. An access through a descriptor states the block's corner, and elements outside of
+the tensor are left out. A block pointer carries its corner, and an access checks only the dimensions that it names.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ from grader.ttir.module import BadText, Operation, Type
 if TYPE_CHECKING:
     from grader.interpreter.program import Frame
 
-# Kinds of tt.descriptor_reduce -> of tt.atomic_rmw (add, min, max, inc, dec, and, or, xor: there is no inc or dec)
+# Kinds of tt.descriptor_reduce (add, min, max, inc, dec, and, or, xor) -> of tt.atomic_rmw, which has no inc or dec
 REDUCTIONS = {1: 4, 2: 7, 3: 6, 6: 1, 7: 2, 8: 3}
 ZERO_PADDING, NAN_PADDING = 1, 2
 
 
 @dataclass(frozen=True)
 class Descriptor:
-    """A block-wise view of a tensor in memory. base, shape and strides: an array each, by program."""
+    """A block-wise view of a tensor in memory, with a value per program in each array: [P] or [1].
+
+    base: pointers (int64). strides: in elements. nan: elements outside of the tensor are read as NaN, otherwise as 0.
+    """
 
     base: np.ndarray
     shape: tuple[np.ndarray, ...]
@@ -49,7 +52,7 @@ class Descriptor:
         return self.base, *self.shape, *self.strides
 
     def merged(self, mask: np.ndarray, other: Descriptor) -> Descriptor:
-        """This one for the programs of the mask, `other` for the rest."""
+        """Returns a descriptor that equals this descriptor for the programs of the mask, and `other` for the rest."""
         shape, strides = _merged(mask, self.shape, other.shape), _merged(mask, self.strides, other.strides)
         return replace(self, base=merged(mask, self.base, other.base), shape=shape, strides=strides)
 
@@ -87,7 +90,10 @@ def _make_descriptor(operation: Operation) -> Callable:
 def _box(
     descriptor: Descriptor, corner: tuple[np.ndarray, ...], checked: tuple[int, ...] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pointers of a block, and which of its elements lie inside: in the `checked` dimensions, or in all."""
+    """Returns the pointers of a block's elements, and bools: true where an element lies inside of the tensor.
+
+    Both broadcast to [P, *block]. Only the `checked` dimensions are compared with the tensor's sizes; None: all.
+    """
     block = descriptor.block.shape
     indices = []
     for axis, size in enumerate(block):
@@ -109,7 +115,7 @@ def _elements(
 
 
 def _rows(descriptor: Descriptor, rows: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pointers of some rows of a two-dimensional tensor, from one column on."""
+    """Returns the pointers of some rows of a two-dimensional tensor, from `column` on, and bools as _box does."""
     width = descriptor.block.shape[-1]
     across = over(column.astype(np.int64), 2) + np.arange(width)
     return _elements(descriptor, [rows.astype(np.int64)[:, :, None], across])
@@ -135,7 +141,7 @@ def _write_box(frame: Frame, operation: Operation, box: tuple, values: np.ndarra
 
 
 def _blocked(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """A block as the descriptor has it: its leading dimensions of 1 may be missing in the tensor."""
+    """Returns `values` with the leading dimensions of 1 that the descriptor's block has and the tensor may lack."""
     missing = len(shape) + 1 - values.ndim
     return values.reshape(values.shape[0], *(1,) * missing, *values.shape[1:]) if missing > 0 else values
 
@@ -232,7 +238,7 @@ def _store(operation: Operation) -> Callable:
 
 
 def _checked(operation: Operation) -> tuple[int, ...]:
-    """The dimensions whose ends an access through a block pointer looks at. Raises BadText."""
+    """Returns the dimensions in which an access through a block pointer checks the tensor's bounds. Raises BadText."""
     checked = tuple(int(axis) for axis in operation.attributes.get("boundaryCheck") or ())
     if any(not 0 <= axis < len(operation.operand_types[0].shape) for axis in checked):
         raise BadText("a boundary check of a dimension that is not there")

@@ -21,11 +21,11 @@ from grader.interpreter.views import View
 SHIFT = 48
 BIAS = 1 << 46
 POISON = 0xFF  # every byte of memory that nobody has written: NaN for floats, -1 for integers
-# Bytes of lanes that read from nowhere; 0x5A5A is 203 in fp16.
+# The byte that repeats in lanes that read outside of any memory, by name of a fill; 0x5A5A is 203 in fp16.
 FILLS = {"poison": POISON, "zero": 0, "lowest": 0, "large": 0x5A}
 MOST_DENSE = 256 << 20  # bytes; a larger buffer without data is virtual
-MOST_PAGED = 256 << 20  # bytes of the pages of one virtual buffer; what is kept of them takes two to four times that
-PAGE = 1 << 12  # bytes: a row of a tile may touch one for itself
+MOST_PAGED = 256 << 20  # bytes of one virtual buffer's pages; what is recorded about them takes two to four times that
+PAGE = 1 << 12  # bytes; each row of a tile may touch another page
 PAGE_BITS = PAGE.bit_length() - 1
 
 
@@ -34,17 +34,18 @@ class OutOfMemory(Exception):
 
 
 def base_of(parameter: int) -> int:
-    """The pointer to a buffer's first byte that a launch's parameter (from 0) carries."""
+    """Returns the pointer to its buffer's first byte that a launch's parameter, counted from 0, carries."""
     return (parameter + 1) << SHIFT | BIAS
 
 
 class Buffer:
-    """One storage of a call: an argument's or an allocation's bytes, and who read and wrote them.
+    """The bytes of one storage of a call, an argument's or an allocation's, and who read and wrote them.
 
-    name: of the entry's argument, "" for what the entry allocates. view: of the tensor that names this storage.
-    data: uint8, copied; None: poison, or what `content` says: numbers of elements of `view.item` bytes, counted from
-    the buffer's first byte (int64), to their values. address: where the host believes the buffer to lie, if it asked.
-    given: it is an argument of the entry; then `view` is that argument, and nothing else of the buffer is the entry's.
+    name: of the entry's argument, or "" for memory that the entry allocates. view: the tensor that names this storage.
+    data: uint8, copied. None: the bytes are poison, or computed by `content`, which maps numbers of elements (int64) to
+    their values; elements have `view.item` bytes and are counted from the buffer's first byte. address: where the host
+    believes the buffer to lie, if it asked. given: the buffer is an argument of the entry; then `view` is that
+    argument, and no other byte of the buffer belongs to the entry.
     """
 
     def __init__(
@@ -57,11 +58,11 @@ class Buffer:
         self.given = given
         self._content, self._content_item = content, view.item
         self.last_grid = (1, 1, 1)  # of the launch that wrote here last
-        self.results: list[tuple[str, View]] = []  # what the entry returned of this memory, if it allocated it
+        self.results: list[tuple[str, View]] = []  # results of the entry in this memory, if it was allocated
         self.counts = Counts()
         virtual = virtual or (data is None and (content is not None or nbytes > MOST_DENSE))
         self.most_paged = MOST_PAGED
-        self.pages: dict[int, int] | None = {} if virtual else None  # number of a page -> its place in `bytes`
+        self.pages: dict[int, int] | None = {} if virtual else None  # number of a page -> of its frame in `bytes`
         self.bytes = np.full(PAGE if virtual else -(-nbytes // 8) * 8, POISON, np.uint8)
         if data is not None:
             self.bytes[:nbytes] = data.reshape(-1).view(np.uint8)[:nbytes]
@@ -70,16 +71,19 @@ class Buffer:
 
     @property
     def label(self) -> str:
-        """The name of the entry's argument or result; for memory that only kernels see, their parameter's name."""
+        """The name of the entry's argument or result; "scratch" and a parameter's name for memory of kernels alone."""
         return self.name or (f"scratch {self.parameter}" if self.parameter else "")
 
     def part_at(self, offset: int) -> tuple[str, View]:
-        """The name and the view of what lies at this byte offset: of one of several results that share the memory."""
+        """Returns the name and the view of the tensor at this byte offset.
+
+        It is the first result of the entry with an element there, if results lie in the buffer.
+        """
         parts = (part for part in self.results if part[1].holds(offset))
         return next(parts, (self.label, self.view))
 
     def words(self, item: int) -> np.ndarray:
-        """All bytes as unsigned integers of 1, 2, 4 or 8 bytes."""
+        """Returns all bytes as unsigned integers of `item` (1, 2, 4 or 8) bytes, not copied."""
         words = self._words.get(item)
         if words is None:
             words = self._words[item] = self.bytes.view(f"u{item}")
@@ -88,7 +92,10 @@ class Buffer:
     # ---- pages -------------------------------------------------------------------------------------------------
 
     def places(self, offsets: np.ndarray) -> np.ndarray:
-        """Where in `bytes` these offsets (int64, inside of the buffer) lie; pages of a virtual buffer are made."""
+        """Returns the positions in `bytes` of these byte offsets (int64, inside of the buffer).
+
+        Makes the pages of a virtual buffer that it needs. Raises OutOfMemory.
+        """
         if self.pages is None or not offsets.size:
             return offsets
         numbers = offsets >> PAGE_BITS
@@ -125,7 +132,10 @@ class Buffer:
     # ---- what the host does, and what it gets back -------------------------------------------------------------
 
     def write(self, view: View, values: np.ndarray) -> None:
-        """A fill or a copy of the host: `values`, of `view.item` bytes each, in the view's shape or broadcast to it."""
+        """Carries out a fill or a copy by the host. Raises OutOfMemory for too large a part of a virtual buffer.
+
+        values: elements of `view.item` bytes, in the view's shape or broadcast to it.
+        """
         raw = np.ascontiguousarray(values).view(f"u{view.item}").reshape(np.shape(values))
         self.shadow.refine(view.item)
         step = view.item // self.shadow.unit
@@ -146,33 +156,33 @@ class Buffer:
             self.shadow.fill(offsets // self.shadow.unit + part)
 
     def _fill(self, value: np.ndarray) -> None:
-        """All of a virtual buffer holds this value, its pages to come too."""
+        """Sets every element of a virtual buffer to this value, including pages that are made later."""
         self.words(value.itemsize)[:] = value
         self._content = lambda elements: np.full(elements.shape, value)
         self._content_item = value.itemsize
         self.shadow.initialised = None
 
     def read(self, view: View) -> np.ndarray:
-        """A copy of the view's elements as unsigned integers, in the view's shape."""
+        """Returns a copy of the view's elements as unsigned integers, in the view's shape."""
         if self.pages is None:
             return _strided(self.words(view.item), view, 1).copy()
         places = self.places(view.offsets)
         return self.words(view.item)[places // view.item].reshape(view.shape)
 
     def written(self, item: int) -> tuple[np.ndarray, np.ndarray]:
-        """Byte offsets (int64) of the elements that kernels have written, and the last program to do so (int32)."""
+        """Returns byte offsets (int64) of elements that kernels have written, and the last writer of each (int32)."""
         self.shadow.refine(item)
         step = item // self.shadow.unit
         table = self.shadow.writers()[::step]
         places = np.flatnonzero(table >= 0)
         offsets = places * item
         if self.pages is not None:
-            numbers = np.array(list(self.pages), np.int64)  # by frame: pages get theirs in the order of their making
+            numbers = np.array(list(self.pages), np.int64)  # by frame: frames are numbered in the order of their making
             offsets = numbers[offsets >> PAGE_BITS] << PAGE_BITS | (offsets & (PAGE - 1))
         return offsets, table[places]
 
     def writers(self, view: View) -> np.ndarray:
-        """int32 in the view's shape: for each element the last program that wrote it, or a negative number."""
+        """Returns int32 in the view's shape: the last program that wrote each element, negative if there is none."""
         self.shadow.refine(view.item)
         if self.pages is None:
             return _strided(self.shadow.writers(), view, view.item // self.shadow.unit).copy()
@@ -180,7 +190,10 @@ class Buffer:
 
 
 def _strided(table: np.ndarray, view: View, step: int, part: int = 0) -> np.ndarray:
-    """A view's part of a table that holds `step` entries for each element: the one numbered `part` of each."""
+    """Returns entry number `part` of each of the view's elements, in the view's shape.
+
+    `table` holds `step` entries for each element of the buffer; the result shares its memory.
+    """
     if not all(view.shape):
         return np.empty(view.shape, table.dtype)
     strides = [stride * step * table.itemsize for stride in view.strides]
@@ -191,7 +204,7 @@ def _strided(table: np.ndarray, view: View, step: int, part: int = 0) -> np.ndar
 class Argument:
     """A pointer parameter of a launch: its name in the kernel, where it points, and the tensor it was made from.
 
-    buffer None: a null pointer. offset: bytes. view None: all of the buffer is the parameter's own.
+    buffer: None for a null pointer. offset: in bytes. view: None stands for all of the buffer.
     """
 
     name: str

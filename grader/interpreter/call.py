@@ -1,4 +1,4 @@
-"""One recorded call of an entry, carried out on given inputs: what it computed, and what was seen on the way."""
+"""Carries out a recorded call of an entry on given inputs, and reports its results and what the memory checker saw."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from grader.wire.recorded_call import Parameter, RecordedCall
 from grader.wire.recorded_parts import Choice, Data, Fill, PlannedLaunch, Step, steps_with
 from grader.wire.recorded_results import results_by_name
 
-# Of tensors, as torch names them -> of elements, as the text does.
+# torch's name of a dtype -> the text's name of an element.
 ELEMENTS = {
     "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
     "int16": "i16", "int8": "i8", "uint8": "i8", "bool": "i1", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2",
@@ -36,13 +36,16 @@ ELEMENTS = {
 }  # fmt: skip
 
 
-MANY_ATOMICS = 1000  # of one program
-MOST_OVERFLOWS = 16  # that are told, of all launches together
+MANY_ATOMICS = 1000  # by one program
+MOST_OVERFLOWS = 16  # reported, over all launches
 
 
 @dataclass
 class Call:
-    """`kernels`: those of the recording, in its order; `inputs`: the bytes of the arguments' storages, one by one."""
+    """A call under way. `kernels`: the recording's kernels, in its order.
+
+    `inputs`: the bytes of each argument's storage.
+    """
 
     request: InterpretRequest
     recorded: RecordedCall
@@ -54,7 +57,7 @@ class Call:
     printed: list[str] = field(default_factory=list)
 
     def run(self) -> tuple[dict, bytes]:
-        """The fields of the reply and its blob."""
+        """Carries out the call. Returns the fields of the reply and its blob."""
         request = self.request
         self.until = time.process_time() + request.limit
         self.memory = Memory(
@@ -97,7 +100,10 @@ class Call:
     # ---- steps ---------------------------------------------------------------------------------------------------
 
     def _carried_out(self) -> Failure | None:
-        """Fills and launches in their order; what ended them before the last one."""
+        """Carries out fills and launches in their order.
+
+        Returns the failure that ended them before the last step, or None.
+        """
         line, kernel = 0, ""
         try:
             for step in self._steps():
@@ -131,7 +137,10 @@ class Call:
         self.buffers[view.buffer].write(view_of(view), values)
 
     def _too_long(self, error: TooLong, line: int, kernel: str) -> Failure:
-        """A grid without measure, if some of its programs came to their end, else a kernel without end."""
+        """Returns the failure of a launch without end: of its grid or of its kernel.
+
+        It is the grid's if that has too many programs and some of them have ended.
+        """
         total = math.prod(self.batch.grid)
         if isinstance(error, Endless):
             return Failure("endless", "Endless", str(error), error.place.line or line, kernel)
@@ -140,7 +149,10 @@ class Call:
         return Failure("endless", "TooLong", str(error), error.place.line or line, kernel, self._waiting())
 
     def _waiting(self) -> list[int]:
-        """A program that has done little but atomics, which others have to answer; [] if it is no such."""
+        """Returns the indices in the grid of a program that seems to wait for others; [] if the program does not.
+
+        It has done many atomics: it asks memory again and again for something that another program has to write.
+        """
         if not self.batch.waits or self.batch.asked < MANY_ATOMICS:
             return []
         return list(self.memory.name(int(self.batch.programs[0])))
@@ -190,7 +202,7 @@ class Call:
         run_launch(kernel, batch, given, self._order(grid))
 
     def _updated(self, step: PlannedLaunch, arguments: list[Argument | None]) -> list[str]:
-        """Names of the parameters whose memory the launch both reads and writes."""
+        """Returns the names of the parameters whose memory the launch both reads and writes."""
         both = self.memory.loaded & self.memory.stored
         return [
             parameter.name
@@ -205,12 +217,15 @@ class Call:
         if parameter.buffer == -1:
             return Argument(name, None)
         buffer, view = self.buffers[parameter.buffer], view_of(parameter.view)
-        # What the host makes of an argument, as with as_strided, gives no right to memory around that argument.
+        # A view that the host makes of an argument, as with as_strided, gives no right to memory around the argument.
         view = buffer.view if buffer.given and not view.is_part_of(buffer.view) else view
         return Argument(name, buffer, parameter.offset, view)
 
     def _order(self, grid: tuple[int, ...]) -> Sequence[int]:
-        """Of a grid of any size: what is launched by mistake may have billions of programs."""
+        """Returns the numbers of the grid's programs, in the order in which they are to run.
+
+        A range where possible: a launch by mistake may have billions of programs.
+        """
         programs = range(grid[0] * grid[1] * grid[2])
         if self.request.order == "forward" or self.request.count_traffic:
             return programs
@@ -221,7 +236,7 @@ class Call:
     # ---- the result ----------------------------------------------------------------------------------------------
 
     def _outputs(self) -> tuple[dict, bytes]:
-        """Of each result that is there, its elements and who wrote them."""
+        """Returns the reply's fields and blob: each result's elements, and the last program that wrote each element."""
         outputs, writers, blob = [], [], bytearray()
         request = self.request
         results = results_by_name(self.recorded.returned, request.arguments, request.returns, request.updates)
@@ -247,7 +262,10 @@ def view_of(view: recorded_parts.View) -> View:
 
 
 def first_view(steps: list[Step], number: int) -> View | None:
-    """The first tensor of an allocation that a kernel gets: it tells elements from bytes."""
+    """Returns the first tensor in allocation number `number` that a kernel gets, or None.
+
+    It tells the size of the allocation's elements.
+    """
     for step in steps:
         if isinstance(step, Choice):
             for alternative in step.alternatives:
@@ -261,7 +279,10 @@ def first_view(steps: list[Step], number: int) -> View | None:
 
 
 def _value(number: int, parameter: Parameter, kind: Type) -> Any:
-    """What a kernel's parameter of this number and type holds. Raises BadText where the launch binds something else."""
+    """Returns the value of a kernel's parameter of this number and type.
+
+    Raises BadText where the launch binds something else.
+    """
     if parameter.type not in ("pointer", "descriptor"):
         return _number(parameter, kind)
     if parameter.type != kind.kind or kind.shape and kind.kind == "pointer":

@@ -22,7 +22,7 @@ Region = Sequence["ReadyBlock"]
 
 
 def run_region(blocks: Region, frame: Frame, at: int = 0) -> list[Any]:
-    """From block number `at` to a terminator that leaves the region: that one's operands."""
+    """Runs from block number `at` to a terminator that leaves the region. Returns the terminator's operands."""
     while True:
         operands = blocks[at].run(frame)
         last = blocks[at].last
@@ -48,7 +48,7 @@ def _enter(blocks: Region, frame: Frame, last: Operation, way: int) -> int:
 
 
 def _both_ways(blocks: Region, frame: Frame, last: Operation, sides: tuple[np.ndarray, np.ndarray]) -> list[Any]:
-    """Both to the end of the region, one after the other; what they return is merged."""
+    """Runs both ways to the end of the region, one after the other. Returns the region's results, merged by program."""
     ends = []
     for way, side in enumerate(sides):
         own = frame.branch(side)
@@ -59,7 +59,10 @@ def _both_ways(blocks: Region, frame: Frame, last: Operation, sides: tuple[np.nd
 
 
 def merged(mask: np.ndarray, new: Any, old: Any) -> Any:
-    """`new` for the programs of the mask, `old` for the others."""
+    """Returns `new` for the programs of the mask, `old` for the others.
+
+    Values are arrays, descriptors or block pointers; the mask is a bool for each program.
+    """
     if new is old:
         return new
     if not isinstance(new, np.ndarray):  # a descriptor or a block pointer
@@ -68,7 +71,7 @@ def merged(mask: np.ndarray, new: Any, old: Any) -> Any:
 
 
 def _joined(frame: Frame, mask: np.ndarray, new: Any, old: Any) -> Any:
-    """The same, of values of a frame: lanes that are lost stay so."""
+    """Returns two values of a frame merged, as `merged` does, and merges the record of their lost lanes."""
     out = merged(mask, new, old)
     if frame.batch.lost:
         frame.batch.lost.merge(out, mask, new, old)

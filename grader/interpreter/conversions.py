@@ -1,4 +1,4 @@
-"""From one type to another."""
+"""Conversions from one type to another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def same(x: np.ndarray) -> np.ndarray:
 
 
 def float_to_float(source: np.dtype, target: np.dtype) -> Computed:
-    """To nearest even where it gets narrower."""
+    """Returns the function that converts floats, and rounds to nearest even where the target is narrower."""
     if source == target:
         return same
     if source == F64:
@@ -54,7 +54,7 @@ def _float_to_float(op: Operation) -> Computed:
 
 
 def _from_bool(target: np.dtype) -> Computed:
-    """Of the signed number that a single bit is: 0 or -1."""
+    """Returns the function that converts a bit to the signed number that it stands for: 0 or -1."""
     return lambda x: np.negative(x.view(np.int8)).astype(target, copy=False)
 
 
@@ -80,7 +80,11 @@ def _extend_unsigned(op: Operation) -> Computed:
 
 
 def integer_to_float(source: np.dtype, target: np.dtype) -> Computed:
-    """To nearest even. A sum of 16 bits is exact in float32, one of 32 in float64."""
+    """Returns the function that converts integers, and rounds to nearest even.
+
+    On the way to a narrow type an integer of 16 bits is exact in float32, an integer of 32 bits in float64. An integer
+    of 64 bits may be rounded twice.
+    """
     if target in NARROW and source.itemsize > 2:
         return lambda x: from_double(x.astype(F64), target)
     if target in NARROW:
@@ -103,14 +107,17 @@ def _unsigned_to_float(op: Operation) -> Computed:
 
 @prepares("arith.fptosi", "arith.fptoui")
 def _float_to_integer(op: Operation) -> Computed:
-    """Toward zero. Too large a number saturates, as the hardware's conversion does: that of 8 bits goes through 16."""
+    """Returns the function that rounds floats toward zero. Numbers that are too large saturate, as on the hardware.
+
+    The hardware converts to 16 bits or more; for an integer of 8 bits it drops the upper bits after that.
+    """
     _, target = _types(op)
     bits = 8 * max(target.itemsize, 2)
     if op.name == "arith.fptosi":
         low, high = -1 << bits - 1, (1 << bits - 1) - 1
     else:
         low, high = 0, (1 << bits) - 1
-    most = min(high, (1 << 63) - 1)  # that numpy converts
+    most = min(high, (1 << 63) - 1)  # the most that numpy converts
 
     def convert(x: np.ndarray) -> np.ndarray:
         plain = wide(x)

@@ -1,4 +1,4 @@
-"""Which numpy type holds which of the compiler's, and the shapes that values take."""
+"""The numpy type that holds each of the compiler's types, and the shapes that arrays of values take."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from grader.ttir.module import Type
 
 
 class Unsupported(Exception):
-    """The text holds something that is in no table here; the message names it."""
+    """The text holds something that no table of the interpreter knows; the message names it."""
 
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
 
-# By the compiler's names. `index` counts in 64 bits here.
+# The compiler's name of a type -> numpy's. `index` has 64 bits here.
 DTYPES: dict[str, np.dtype] = {
     "i1": np.dtype(bool),
     "i8": np.dtype(np.int8),
@@ -40,12 +40,12 @@ DTYPES: dict[str, np.dtype] = {
 BYTES = frozenset(dtype for name, dtype in DTYPES.items() if name.startswith("f8"))  # floats of 8 bits
 NARROW = BYTES | {DTYPES["f16"], DTYPES["bf16"]}  # computed in float32, rounded after each operation
 
-# A byte's value, 256 entries each: reading a table is six times as fast as ml_dtypes' conversion.
+# The value of each byte, 256 entries per type: reading a table is six times as fast as ml_dtypes' conversion.
 _WIDE_BYTES = {dtype: np.arange(256, dtype=np.uint8).view(dtype).astype(F32) for dtype in BYTES}
 
 
 def dtype_of(type: Type) -> np.dtype:
-    """Of the array that holds values of this type; pointers are int64."""
+    """Returns the dtype of an array that holds values of this type; pointers are int64. Raises Unsupported."""
     if type.kind == "pointer":
         return DTYPES["i64"]
     found = DTYPES.get(type.element) if type.kind == "number" else None
@@ -59,7 +59,7 @@ def is_float(dtype: np.dtype) -> bool:
 
 
 def wide(x: np.ndarray) -> np.ndarray:
-    """Floats of 16 and of 8 bits in float32, anything else as it is."""
+    """Returns floats of 8 and 16 bits as float32, and any other array as it is."""
     dtype = x.dtype
     if dtype not in NARROW:
         return x
@@ -68,20 +68,23 @@ def wide(x: np.ndarray) -> np.ndarray:
 
 
 def narrowed(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Float32 rounded to a narrow type, to nearest even; 8 bits saturate, as the hardware's `satfinite` does.
+    """Returns float32 rounded to a narrow type, to nearest even; 8 bits saturate, as with the hardware's `satfinite`.
 
-    NaN stays NaN; what is too large for 16 bits becomes infinite.
+    NaN stays NaN. A number that is too large for 16 bits becomes infinite.
     """
     if dtype not in BYTES:
         return x.astype(dtype)
     bits = x.view(np.uint32)
-    odd = (bits >> 16) | ((bits & 0xFFFF) != 0)  # bf16, its last bit set for all that is cut off
+    odd = (bits >> 16) | ((bits & 0xFFFF) != 0)  # bf16, its last bit set where bits that are cut off were set
     return np.take(_bytes_of_bf16(dtype), odd)
 
 
 @cache
 def _bytes_of_bf16(dtype: np.dtype) -> np.ndarray:
-    """What each of the 65536 bf16 is in 8 bits: they have enough bits of their own that rounding again is exact."""
+    """Returns a table of the 65536 bf16 numbers, each rounded to 8 bits.
+
+    bf16 has enough additional bits that rounding float32 to odd in bf16, then to 8 bits, equals rounding once.
+    """
     every = np.arange(1 << 16, dtype=np.uint16).view(DTYPES["bf16"]).astype(F32)
     largest = float(ml_dtypes.finfo(dtype).max)
     with np.errstate(invalid="ignore"):
@@ -92,7 +95,7 @@ def _bytes_of_bf16(dtype: np.dtype) -> np.ndarray:
 
 
 def unsigned(x: np.ndarray) -> np.ndarray:
-    """The same bits of integers, read as numbers from 0 on; of an i1, 0 or 1 as uint8."""
+    """Returns the same bits of integers, read as unsigned; an i1 becomes 0 or 1 in uint8."""
     return x.view(_UNSIGNED[x.dtype.itemsize])
 
 
@@ -100,16 +103,16 @@ _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def spelled_out(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """[P, shape...] of an array whose axes of the tensor may be 1; its axis of programs stays as it is."""
+    """Returns x, whose axes of the tensor may have length 1, as [P, *shape]. The axis of programs stays as it is."""
     return x if x.shape[1:] == shape else np.broadcast_to(x, (x.shape[0], *shape))
 
 
 def over(x: np.ndarray, rank: int) -> np.ndarray:
-    """A number per program, [P], over tensors of `rank` dimensions: [P, 1, 1 ...]."""
+    """Returns x, a number per program [P], as [P, 1, 1 ...]: it broadcasts over tensors of `rank` dimensions."""
     return x.reshape(x.shape[0], *(1,) * rank)
 
 
 def constant(x: np.ndarray) -> np.ndarray:
-    """The same array, which nobody may write to: one is shared by all programs and launches."""
+    """Returns the same array, made read-only: all programs and launches share it."""
     x.setflags(write=False)
     return x

@@ -1,7 +1,8 @@
-"""Loops that cannot end: a `while` whose condition asks for numbers that no turn changes.
+"""Detects loops that cannot end: a `while` whose condition depends on numbers that no iteration changes.
 
-The condition, and what a turn makes of the numbers that it asks for, is arithmetic alone, which gives the same for the
-same numbers: where these are after a turn what they were before it, every further turn is like this one.
+Only arithmetic may compute the condition and the new values of the numbers that it depends on, since arithmetic gives
+the same results for the same numbers. If an iteration leaves these numbers as they were, every further iteration does
+the same.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ WHY = "no turn of the loop changes what its condition asks for"
 
 
 class Endless(TooLong):
-    """The launch is in a loop that has been seen to have no end."""
+    """The launch is in a loop that provably has no end."""
 
 
 def deciding(loop: Operation) -> frozenset[int] | None:
-    """Which of the values that a `while` carries its condition depends on, from turn to turn, by their places.
+    """Returns the positions of the carried values of a `while` on which its condition depends, over all iterations.
 
-    None where more than arithmetic decides, such as a load.
+    None where more than arithmetic decides, for example a load.
     """
     if any(len(region) != 1 for region in loop.regions):
         return None
@@ -42,7 +43,7 @@ def deciding(loop: Operation) -> frozenset[int] | None:
 
 
 def stays(places: frozenset[int], before: Sequence[Any], after: Sequence[Any], going: np.ndarray) -> bool:
-    """Tells if a program that goes on carries the same whole numbers in these places after a turn as before it."""
+    """Returns whether a program in `going` has the same integers at these positions after an iteration as before."""
     same = going
     for place in places:
         one, two = before[place], after[place]
@@ -54,13 +55,19 @@ def stays(places: frozenset[int], before: Sequence[Any], after: Sequence[Any], g
 
 
 def _in_turn(before: Block, after: Block, given: Sequence[int], place: int) -> set[int] | None:
-    """The places of the carried values that this one is made of in a turn."""
+    """Returns the positions of the carried values from which an iteration computes the carried value at `place`.
+
+    None where more than arithmetic takes part.
+    """
     made_of = _places(after, after.operations[-1].operands[place])
     return None if made_of is None else _all(_places(before, given[one]) for one in made_of)
 
 
 def _places(block: Block, value: int) -> set[int] | None:
-    """The places of the block's arguments that a value is made of by arithmetic alone; None where it is not."""
+    """Returns the positions of the block's arguments from which arithmetic alone computes a value.
+
+    None where more than arithmetic takes part; the empty set for a value from before the loop.
+    """
     if value in block.arguments:
         return {block.arguments.index(value)}
     maker = next((operation for operation in block.operations if value in operation.results), None)
@@ -72,7 +79,7 @@ def _places(block: Block, value: int) -> set[int] | None:
 
 
 def _all(places: Any) -> set[int] | None:
-    """All of them; None where one of them is None."""
+    """Returns the union of these sets; None where any of them is None."""
     found: set[int] = set()
     for one in places:
         if one is None:

@@ -1,4 +1,4 @@
-"""What the memory checker has seen, each mistake once for a kind, an argument and a line."""
+"""Collects what the memory checker has seen: each mistake once for a kind, an argument and a line."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from grader.wire.messages import Finding
 
 MOST_REPORTS = 64
 
-Turn = tuple[int, ...]  # when a program has its turn: launch, batch, place in the batch, access
+Turn = tuple[int, ...]  # when an access takes place: launch, batch, program's position in it, number of the access
 
 
 @dataclass
 class Seen:
-    """Where a mistake showed first. Its argument gets its final name when the entry function has returned.
+    """The first place where a mistake showed. Its argument gets its final name when the entry function has returned.
 
-    `argument` is None where a pointer belongs to no parameter; `sharing` are the launch's others on the same buffer.
+    `argument` is None where a pointer belongs to no parameter. `sharing` are the launch's other arguments on the same
+    buffer.
     """
 
     argument: Argument | None
     offset: int  # bytes from the buffer's first one
     program: list[int]
     other_program: list[int] | None
-    lanes: int  # of this program
+    lanes: int  # lanes of this program that make the mistake
     sharing: list[Argument] = field(default_factory=list)
 
 
@@ -56,7 +57,10 @@ class Report:
 
 
 def _neighbour(seen: Seen, buffers: Iterable[Buffer]) -> str:
-    """Whose memory an address out of bounds really lies in: another buffer's, or another parameter's part of this."""
+    """Returns the name of the memory that an address out of bounds really lies in, "" if it lies in none.
+
+    This is another buffer, or the part of this buffer that belongs to another parameter.
+    """
     own = seen.argument.buffer
     address = own.address + seen.offset
     for other in buffers:
@@ -70,7 +74,10 @@ class Reports:
         self._reports: dict[tuple, Report] = {}
 
     def needs(self, kind: str, buffer: Buffer | None, line: int, turn: Turn) -> bool:
-        """Whether a mistake at this turn would be the first of its kind, argument and line that is told."""
+        """Returns whether a mistake at this turn has to be shown: it is the first of its kind, argument and line.
+
+        No new mistake is shown after MOST_REPORTS.
+        """
         known = self._reports.get((kind, id(buffer), line))
         return turn < known.turn if known else len(self._reports) < MOST_REPORTS
 
@@ -85,6 +92,6 @@ class Reports:
             report.programs.update(programs)
 
     def findings(self, buffers: Iterable[Buffer]) -> list[Finding]:
-        """In the order in which programs one after another would have met them."""
+        """Returns the findings in the order in which programs that run one after another would have met them."""
         reports = sorted(self._reports.values(), key=lambda report: report.turn)
         return [report.finding(buffers) for report in reports]

@@ -1,4 +1,4 @@
-"""The process that interprets: trusted, and disposable, since what it reads was made by a submission's process."""
+"""Interprets recorded calls in a process that is trusted but disposable: a submission's process made its input."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from grader.wire.frames import unpack_header
 from grader.wire.messages import Failure, InterpretRequest
 from grader.wire.recorded_call import RecordedCall, read_recorded
 
-MOST_KERNELS = 256  # that are kept ready
+MOST_KERNELS = 256  # kept ready
 
 
 class InterpreterHost:
-    """Answers requests to carry out recorded calls. Knows no learner's Python and no Triton."""
+    """Answers requests to carry out recorded calls. It knows neither the learner's Python nor Triton."""
 
     def __init__(self) -> None:
         self.kernels: OrderedDict[tuple[str, str], Kernel] = OrderedDict()

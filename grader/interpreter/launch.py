@@ -1,4 +1,4 @@
-"""One launch: the programs of its grid, side by side in batches."""
+"""Runs a launch: the programs of its grid, side by side in batches."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from grader.interpreter.batch import Batch
 from grader.interpreter.program import Kernel
 
-ELEMENTS = 1 << 18  # of the largest tensor, over all programs of a batch: what the caches hold
+ELEMENTS = 1 << 18  # of a kernel's largest tensor, over all programs of a batch: as many as the caches hold
 MOST_PROGRAMS = 1 << 16  # of a batch
 
 
 def run_launch(kernel: Kernel, batch: Batch, arguments: list[Any], programs: Sequence[int]) -> None:
-    """Runs these programs in this order. Raises TooLong, KernelFault, Unsupported."""
+    """Runs these programs of the launch, in this order. Raises TooLong, KernelFault, Unsupported."""
     size = 1 if kernel.waits else _batch_size(kernel)
     with np.errstate(all="ignore"):
         for start in range(0, len(programs), size):
@@ -27,7 +27,10 @@ def run_launch(kernel: Kernel, batch: Batch, arguments: list[Any], programs: Seq
 
 
 def _numbers(programs: Sequence[int]) -> np.ndarray:
-    """Contiguous: numpy keeps a reversed order in all that follows, and rounds exp2 otherwise there."""
+    """Returns the program numbers as a contiguous int32 array.
+
+    numpy keeps a reversed order in all results computed from it, and rounds exp2 differently there.
+    """
     if isinstance(programs, range):
         return np.arange(programs.start, programs.stop, programs.step, dtype=np.int32)
     return np.ascontiguousarray(programs, np.int32)

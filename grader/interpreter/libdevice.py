@@ -1,6 +1,6 @@
 """tt.extern_elementwise: the functions of NVIDIA's libdevice that triton.language.extra.libdevice offers, by symbol.
 
-A symbol is `__nv_` and a name; a name that ends in f usually takes float32 where the same without f takes float64.
+A symbol is `__nv_` and a name. Usually a name that ends in f takes float32, and the same name without f takes float64.
 """
 
 from __future__ import annotations
@@ -44,12 +44,15 @@ APPROXIMATE.add("tt.extern_elementwise")
 
 
 def _in_double(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """With float64 operands; the result is rounded to its own type afterwards."""
+    """Returns `function` with its operands converted to float64. The caller rounds the result to its own type."""
     return lambda *xs: function(*[x.astype(F64) for x in xs])
 
 
 def _each(function: Callable[[float], float], at_pole: Callable[[float], float]) -> Callable[[np.ndarray], np.ndarray]:
-    """One of Python's functions, element by element: slow, for functions that are rare."""
+    """Returns a function that applies Python's `function` to each element: slow, for functions that are rare.
+
+    An overflow gives infinity, a ValueError gives `at_pole` of the element; the result is float64.
+    """
 
     def one(x: float) -> float:
         try:
@@ -64,14 +67,14 @@ def _each(function: Callable[[float], float], at_pole: Callable[[float], float])
 
 
 def _away_from_zero(x: np.ndarray) -> np.ndarray:
-    """To the nearest whole number, halves away from zero."""
+    """Returns x rounded to the nearest whole number, halves away from zero."""
     size = np.abs(x)
     whole = np.floor(size)
     return np.copysign(whole + (size - whole >= 0.5), x)
 
 
 def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """IEEE's: of the quotient rounded to nearest, halves to even."""
+    """Returns the remainder of IEEE: the quotient is rounded to nearest, halves to even."""
     divisor = np.abs(y)
     rest = np.abs(np.fmod(x, 2 * divisor))
     reduced = rest - divisor
@@ -81,13 +84,13 @@ def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _exponent(x: np.ndarray) -> np.ndarray:
-    """The power of 2 that a number begins with, as a float."""
+    """Returns floor(log2(|x|)) in x's type: -inf for 0, infinity for an infinity, NaN for NaN."""
     whole = np.frexp(x)[1].astype(x.dtype) - 1
     return np.where(x == 0, -np.inf, np.where(np.isfinite(x), whole, np.abs(x)))
 
 
 def _integer_exponent(x: np.ndarray) -> np.ndarray:
-    """CUDA has the least int32 for 0 and NaN, the largest for infinity."""
+    """Returns the exponent as an integer. As in CUDA, 0 and NaN give the least int32, and infinity the largest."""
     exponent = _exponent(x)
     return to_integer(np.where(np.isnan(x), -np.inf, exponent), -1 << 31, (1 << 31) - 1)
 
@@ -97,7 +100,7 @@ def _difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _of_pi(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    """function(pi * x), exact at every half."""
+    """Returns the function x -> function(pi * x), exact at every multiple of 1/2."""
 
     def compute(x: np.ndarray) -> np.ndarray:
         x = np.fmod(x.astype(F64), 2)
@@ -109,7 +112,10 @@ def _of_pi(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray
 
 
 def _next(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """From 0, and what float32 takes for 0, to the smallest normal number."""
+    """Returns the float after x, toward y.
+
+    From 0 this is the smallest normal number, as float32 counts subnormals as 0.
+    """
     if x.dtype == F64:
         return np.nextafter(x, y)
     x, y = flushed(x), flushed(y)
@@ -135,7 +141,7 @@ def _to_whole(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndar
     return lambda x: to_integer(function(x), -1 << 63, (1 << 63) - 1)
 
 
-_ONE = {  # of one number
+_ONE = {  # functions of one operand
     "acos": np.arccos,
     "acosh": np.arccosh,
     "asin": np.arcsin,
@@ -201,7 +207,7 @@ _MORE = {
     "rnorm3d": (3, lambda *xs: 1 / _norm(*xs)),
     "rnorm4d": (4, lambda *xs: 1 / _norm(*xs)),
 }
-# With names of their own for each type; the fast ones are approximations, which are as near as the others here.
+# Functions with a separate name for each type. A GPU approximates the fast functions; here they are as close as others.
 _NAMED = {
     "fast_cosf": (1, np.cos),
     "fast_exp10f": (1, _ONE["exp10"]),
@@ -240,7 +246,7 @@ def _symbols() -> dict[str, _Function]:
 
 
 SYMBOLS: dict[str, _Function] = _symbols()
-# Of float32, yet not with 0 for whatever lies below the normal numbers: seen on an H200 with Triton 3.6.
+# Functions that do not replace float32's subnormal numbers by 0: seen on an H200 with Triton 3.6.
 WITH_SUBNORMALS = {
     *(f"__nv_{name}" for name in libdevice_bits.FUNCTIONS),
     *(f"__nv_{name}f" for name in (

@@ -1,6 +1,6 @@
-"""libdevice's functions of integers and of bits, by name without `__nv_`: how many operands, and what computes them.
+"""libdevice's functions of integers and bits, by name without `__nv_`: the number of operands, and what computes them.
 
-Operands are signed arrays, as all integers are here; the functions whose names begin with u read them as unsigned.
+Operands are signed arrays, as all integers are here. Functions whose names begin with u read them as unsigned.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from grader.interpreter.mathematics import high_product
 
 
 def _on_unsigned(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """With operands, and results of their size, that are read as unsigned."""
+    """Returns `function` on operands read as unsigned, its result read as the first operand's type of the same size."""
     return lambda *xs: function(*[unsigned(x) for x in xs]).view(xs[0].dtype)
 
 
 def _high_signed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The upper half of the signed product: of the unsigned one, less an operand where the other is negative."""
+    """Returns the upper half of the signed product.
+
+    It is the upper half of the unsigned product, less each operand where the other operand is negative.
+    """
     high = high_product(unsigned(x), unsigned(y)).view(x.dtype)
     return high - np.where(x < 0, y, 0) - np.where(y < 0, x, 0)
 
@@ -29,9 +32,9 @@ def _leading_zeros(x: np.ndarray) -> np.ndarray:
 
 
 def _length(x: np.ndarray) -> np.ndarray:
-    """How many bits an unsigned number has, without leading zeros."""
+    """Returns the number of bits of unsigned integers without leading zeros (int32)."""
     x = x.copy()
-    for shift in (1, 2, 4, 8, 16, 32):  # every bit below the highest becomes one as well
+    for shift in (1, 2, 4, 8, 16, 32):  # every bit below the highest becomes 1 as well
         x |= x >> min(shift, 8 * x.dtype.itemsize - 1)
     return _ones(x)
 
@@ -40,13 +43,13 @@ _ONES = np.array([number.bit_count() for number in range(256)], np.int32)
 
 
 def _ones(x: np.ndarray) -> np.ndarray:
-    """How many bits of each are set, int32."""
+    """Returns the number of bits of each integer that are set (int32)."""
     octets = np.ascontiguousarray(x)[..., None].view(np.uint8)
     return np.take(_ONES, octets).sum(axis=-1, dtype=np.int32)
 
 
 def _first_set(x: np.ndarray) -> np.ndarray:
-    """The place of the lowest bit that is set, from 1 on; 0 of 0."""
+    """Returns the position of the lowest bit that is set, counted from 1; 0 for 0."""
     return _length(unsigned(x & -x))
 
 
@@ -58,7 +61,10 @@ def _reversed_bits(x: np.ndarray) -> np.ndarray:
 
 
 def _permuted(x: np.ndarray, y: np.ndarray, selector: np.ndarray) -> np.ndarray:
-    """Four bytes out of the eight of y and x, each chosen by 3 bits of a group of 4; the 4th bit repeats the sign."""
+    """Returns four of the eight bytes of y and x, where x is the lower half, each chosen by a group of 4 bits.
+
+    The lower 3 bits of a group choose the byte. If the 4th bit is set, the byte's sign bit fills the byte.
+    """
     both = unsigned(x).astype(np.uint64) | unsigned(y).astype(np.uint64) << np.uint64(32)
     chosen = unsigned(selector).astype(np.uint64)
     out = np.zeros(np.broadcast_shapes(both.shape, chosen.shape), np.uint64)
@@ -71,7 +77,7 @@ def _permuted(x: np.ndarray, y: np.ndarray, selector: np.ndarray) -> np.ndarray:
 
 
 def _low_24(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The product of the lower 24 bits of each, with their sign."""
+    """Returns the product of the lower 24 bits of each operand, read as signed."""
     return ((x << 8) >> 8) * ((y << 8) >> 8)
 
 
@@ -84,7 +90,7 @@ def _distance(x: np.ndarray, y: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 
 def _mean(up: int, dtype: type) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """(x + y + up) / 2 without overflow."""
+    """Returns the function (x, y) -> (x + y + up) / 2, rounded down, computed without overflow in `dtype`."""
     return lambda x, y: ((x.astype(dtype) + y + up) >> 1).astype(x.dtype)
 
 
@@ -97,7 +103,7 @@ def _high_half(x: np.ndarray) -> np.ndarray:
 
 
 def _rough_inverse(x: np.ndarray) -> np.ndarray:
-    """1 / x, of which the upper 32 bits are kept."""
+    """Returns 1 / x with the lower 32 bits set to 0."""
     bits = (1 / x).view(np.int64)
     return (bits & np.int64(-1 << 32)).view(np.float64)
 

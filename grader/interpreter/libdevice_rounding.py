@@ -1,7 +1,8 @@
-"""libdevice's arithmetic and conversions in a stated direction, by name without `__nv_`: operands, what computes them.
+"""libdevice's arithmetic and conversions with a rounding direction, by name without `__nv_`.
 
-A result is computed to nearest first; then the sign of what that lost says whether its neighbour is meant.
-Directions: rn to nearest, rz toward zero, rd down, ru up.
+An entry is the number of operands, and the function that computes the result. A result is rounded to nearest first. The
+sign of the rounding error then says whether a neighbour is the right result. Directions: rn to nearest, rz toward zero,
+rd down, ru up.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ Function = Callable[..., np.ndarray]
 
 
 def _in_direction(nearest: Function, lost: Function, direction: str) -> Function:
-    """`lost`: of the operands and the nearest result, a float64 with the sign of what that result lacks."""
+    """Returns the function that rounds the result of `nearest` in a direction.
+
+    `lost` takes the operands and the nearest result, and returns a float64 with the sign of exact - nearest.
+    """
     if direction == "rn":
         return nearest
 
@@ -56,7 +60,7 @@ def _lost_fused(x: np.ndarray, y: np.ndarray, z: np.ndarray, near: np.ndarray) -
 
 
 def _quotient_of_numbers(compute: Function) -> Function:
-    """A number by 0 is infinite in any direction."""
+    """Returns `compute`, a quotient, corrected for a divisor of 0: infinite in every direction, or NaN for 0 / 0."""
     return lambda *xs: np.where(xs[-1] == 0, (xs[0] if len(xs) > 1 else 1) / xs[-1], compute(*xs))
 
 
@@ -69,7 +73,7 @@ def _lost_inverse(x: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 
 def _of_opposites(compute: Function, negated: int) -> Function:
-    """A sum rounded down: one that is 0 is -0.0, unless both of its terms are 0.0."""
+    """Returns a sum, or a difference (`negated`), rounded down: a result of 0 is -0.0, unless both terms are 0.0."""
 
     def down(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         total, other = compute(x, y), -y if negated else y
@@ -93,7 +97,10 @@ _ARITHMETIC = {
 
 
 def _lost_in_float(x: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Of an integer of up to 64 bits: its two halves are floats, and the upper one is near the result."""
+    """Returns the rounding error of an integer of up to 64 bits, as a float64 whose sign is exact.
+
+    The integer's two halves are exact in float64, and the upper half is near the result.
+    """
     low = x & x.dtype.type(0xFFFFFFFF)
     return ((x - low).astype(F64) - near) + low.astype(F64)
 

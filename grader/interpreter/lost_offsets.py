@@ -1,8 +1,8 @@
-"""Lanes whose offset left its type, followed from the operation that lost it to the access that uses it.
+"""Lanes whose offset did not fit its type, followed from the operation that lost it to the access that uses it.
 
-A lane that is masked off may have any offset. So it tells nothing that some number on the way to an address wraps
-around: it matters where an active lane then loads or stores with it. Lanes are followed from the first loss on; a
-launch without one pays for a look at an empty table.
+A masked lane may have any offset, so a number that wraps around on the way to an address is no mistake by itself. It
+matters where an active lane loads or stores with it. Lanes are followed from the first loss on; a launch without a loss
+only looks at an empty table.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from grader.ttir.module import Operation, Place
 
 Origin = tuple[str, Place]  # of a loss: the type that does not hold a number, and the operation
 Lanes = dict[Origin, np.ndarray]  # bools, in the shape of an array of values
-# They move elements and compute nothing: what carries them out on values does so on bools.
+# Operations that move elements and compute nothing: the same function moves values and bools.
 MOVES = ("tt.splat", "tt.unsplat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.join", "tt.split",
          "tt.cat")  # fmt: skip
 
 
 class Lost:
-    """For arrays that are alive: which of their lanes are made of a number that was lost."""
+    """The lanes of live arrays that are computed from a lost number."""
 
     def __init__(self) -> None:
         self._of: dict[int, tuple[weakref.ref, Lanes]] = {}
@@ -33,7 +33,7 @@ class Lost:
         return bool(self._of)
 
     def of(self, value: Any) -> Lanes:
-        """Returns the lanes of an array; for a descriptor or a block pointer a lane for each program."""
+        """Returns the lost lanes of an array; for a descriptor or a block pointer a lane for each program."""
         if isinstance(value, np.ndarray):
             return self._of[id(value)][1] if id(value) in self._of else {}
         found: Lanes = {}
@@ -43,7 +43,7 @@ class Lost:
         return found
 
     def note(self, value: np.ndarray, origin: Origin, bad: np.ndarray) -> None:
-        """Adds lanes of an array. They are forgotten with it: another one may then have its number."""
+        """Adds lost lanes of an array. They are forgotten with the array, as another array may then get its id."""
         if not bad.any():
             return
         key = id(value)
@@ -53,7 +53,7 @@ class Lost:
         lanes[origin] = lanes[origin] | bad if origin in lanes else bad
 
     def merge(self, out: Any, mask: np.ndarray, new: Any, old: Any) -> None:
-        """`out` has the lanes of `new` in the programs of the mask, and those of `old` in the others."""
+        """Notes the lost lanes of `out`, which holds `new` for the programs of the mask, and `old` for the others."""
         if isinstance(out, np.ndarray):
             for origin, (ours, theirs) in _by_origin((self.of(new), self.of(old)), (new, old)):
                 self.note(out, origin, np.where(over(mask, out.ndim - 1), ours, theirs))
@@ -65,7 +65,10 @@ def arrays_of(value: Any) -> Sequence[np.ndarray]:
 
 
 def hand_on(lost: Lost, operation: Operation, run: Callable, operands: Sequence[Any], out: Any) -> None:
-    """Notes the lanes of a result that are made of lost ones. run: what has carried the operation out."""
+    """Notes the lanes of a result that are computed from lost lanes.
+
+    run: the function that carried the operation out.
+    """
     for origin, bad in _by_origin([lost.of(one) for one in operands], operands):
         if operation.name in MOVES:
             moved = run(*bad)
@@ -80,7 +83,7 @@ def hand_on(lost: Lost, operation: Operation, run: Callable, operands: Sequence[
 
 
 def _by_origin(lanes: Sequence[Lanes], values: Sequence[Any]) -> Iterator[tuple[Origin, list[np.ndarray]]]:
-    """For each loss the lanes that each of the values has of it."""
+    """Yields for each loss the lanes that each of the values has of it."""
     for origin in {origin: None for one in lanes for origin in one}:
         yield origin, [one.get(origin, _none(value)) for one, value in zip(lanes, values)]
 
@@ -90,7 +93,10 @@ def _none(value: Any) -> np.ndarray:
 
 
 def _in_any(several: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-    """Lanes that one of these has, in an array of this shape; whole programs, where lanes do not correspond."""
+    """Returns the lanes that any of these arrays has, in an array of this shape.
+
+    Whole programs count where lanes do not correspond.
+    """
     out = np.zeros((1,) * len(shape), bool)
     for bad in several:
         fits = bad.ndim == len(shape) and all(size in (1, own) for size, own in zip(bad.shape, shape))

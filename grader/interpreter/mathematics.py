@@ -1,6 +1,7 @@
-"""math.*, and the dialect's own functions of numbers: element by element.
+"""The math dialect, and Triton's own functions of numbers, element by element.
 
-numpy's functions are within an ulp or a few of the true value; so are a GPU's, by other roads: see APPROXIMATE.
+numpy's functions are within an ulp or a few of the true value. A GPU's are as close, but round differently: see
+APPROXIMATE.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ NO_NAN, ALL_NAN = 0, 0xFFFF  # propagateNan's numbers
 
 @prepares("tt.clampf")
 def _clamp(op: Operation) -> Computed:
-    """Between the bounds; a NaN stays (all), or is taken for the lower bound (none)."""
+    """Returns the function that keeps x between two bounds.
+
+    NaN stays (ALL_NAN), or becomes the lower bound (NO_NAN).
+    """
     kept = op.attributes.get("propagateNan", NO_NAN)
     if kept not in (NO_NAN, ALL_NAN):
         raise Unsupported(f"propagateNan {kept} of operation {op.name} is not known here yet")
@@ -77,7 +81,7 @@ def _high_product(op: Operation) -> Computed:
 
 
 def high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The upper half of the product of two unsigned integers of one type."""
+    """Returns the upper half of the product of two unsigned integers of one type."""
     dtype = x.dtype
     if dtype.itemsize < 8:
         bits = 8 * dtype.itemsize

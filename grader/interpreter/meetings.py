@@ -1,7 +1,7 @@
-"""Where one program meets its own bytes again: it loads what it stores later, or stores what it loads later.
+"""Pairs of accesses of one program to the same bytes: a load before a store, or a store before a load.
 
-The programs of a GPU run in warps, and nothing makes one warp wait for another between two such accesses. Which lane of
-the one meets which lane of the other tells whether they are the same warp's, once it is known how tiles are laid out.
+A program runs in several warps on a GPU, and nothing makes a warp wait for another warp between two accesses. The lanes
+of both accesses that meet at the same bytes tell whether they belong to one warp, once the layout of tiles is known.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class _Noted:
 
 @dataclass
 class Meetings:
-    """They are noted of the first, the last and the middle program of each launch."""
+    """The accesses and meetings noted so far, of the first, the last and the middle program of each launch."""
 
     _told: set[int] = field(default_factory=set)
-    _there: set[int] = field(default_factory=set)  # of these, those of the batch
+    _there: set[int] = field(default_factory=set)  # the programs of `_told` in the batch
     _launch: int = 0
     _noted: dict[tuple[int, Buffer], list[_Noted]] = field(default_factory=dict)
-    _counts: Counter = field(default_factory=Counter)  # of what is noted, by program
-    _pairs: dict[tuple, set[tuple[int, int]]] = field(default_factory=dict)  # of lanes, by who meets whom
+    _counts: Counter = field(default_factory=Counter)  # accesses noted, by program
+    _pairs: dict[tuple, set[tuple[int, int]]] = field(default_factory=dict)  # of lanes, by the two accesses
     _labels: dict[tuple, Buffer] = field(default_factory=dict)
 
     def begin_launch(self, number: int, programs: int) -> None:
@@ -54,7 +54,10 @@ class Meetings:
         self._there = self._told & set(programs.tolist())
 
     def note(self, access: Access, part: Part, changing: np.ndarray | None = None) -> None:
-        """Notes a load, or a store. changing: by lane whether a store changes memory; if not, nothing is lost."""
+        """Notes a load, or a store.
+
+        changing: None for a load; by lane whether a store changes memory, since nothing is lost if it does not.
+        """
         if access.lanes is None or not self._there:
             return
         chosen = np.isin(part.programs, list(self._there))
@@ -98,7 +101,7 @@ class Meetings:
                 pairs.add(pair)
 
     def told(self) -> list[Meeting]:
-        """In the order in which they were met."""
+        """Returns the meetings in the order in which they were noted."""
         found = []
         for key, pairs in self._pairs.items():
             launch, stored_first, in_one_turn, *both = key
@@ -115,9 +118,10 @@ def _key(met: Met) -> tuple:
 
 
 def _equal(ones: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of equal values in two sorted arrays, pair by pair: of each value the first and the last on both sides.
+    """Returns pairs of positions of equal values in two sorted arrays: for each value its first and last on both sides.
 
-    At most MOST_PAIRS values are looked at: where many lanes share an address, their pairs are a square of them.
+    Looks at no more than MOST_PAIRS values. All pairs of the lanes that share an address would be as many as the square
+    of these lanes.
     """
     shared = np.intersect1d(ones, others)
     shared = shared[:: max(1, -(-shared.size // MOST_PAIRS))]

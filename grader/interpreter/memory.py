@@ -1,10 +1,10 @@
 """The memory that interpreted kernels see: every load, store and atomic, checked exactly, for many programs at once.
 
-Nothing is raised: lanes that must not touch memory are left out and the kernel runs on, so one run finds all.
+Nothing is raised: lanes that must not touch memory are left out and the kernel runs on, so one run finds all mistakes.
 
-An access comes as flat arrays of its active lanes, those of one program together and the programs in the order of the
-batch: pointers (int64, see buffers.py) and programs (int32). Program numbers count the first axis of the grid fastest,
-as a GPU does. The programs of a batch are taken to come after those of earlier batches.
+An access comes as flat arrays of its active lanes, grouped by program in the order of the batch: pointers (int64, see
+buffers.py) and programs (int32). Program numbers count the first axis of the grid fastest, as a GPU does. The programs
+of a batch are taken to run after the programs of all earlier batches.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from grader.interpreter.views import View
 from grader.ttir.module import Place
 from grader.wire.messages import Finding, Meeting, TracedAccess, Traffic
 
-APART = 1 << 42  # bytes from one buffer's pretended address to the next one's
+APART = 1 << 42  # bytes between the pretended addresses of two buffers
 
-Change = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (what memory holds, numbers of lanes) -> what it then holds
-Together = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # memory's words, of each lane its word, its number
+Change = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (memory's content, numbers of lanes) -> new content
+Together = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # memory's words; by lane its word, its number
 
 
 class Memory:
-    """What the kernels of one call see. fill: what lanes out of bounds read, one of FILLS."""
+    """The memory of a call's kernels. fill: a name in FILLS, for the content of lanes out of bounds."""
 
     def __init__(self, *, fill: str = "poison", count_traffic: bool = False, at_once: int = 1, trace: bool = False):
         self.fill, self.count_traffic, self.at_once = fill, count_traffic, at_once
         self.trace = Trace() if trace else None
-        self.meetings: Meetings | None = None  # of accesses inside of one program, where they are asked for
+        self.meetings: Meetings | None = None  # of accesses of one program, where requested
         self.other_outside = True  # lanes out of bounds read `other`, where a load has one
-        self.count_readers = count_traffic  # what each program reads
+        self.count_readers = count_traffic  # whether to count what each program reads
         self.buffers: list[Buffer] = []
         self.reports = Reports()
         self.launches = self.batches = self.accesses = 0
@@ -48,7 +48,7 @@ class Memory:
     # ---- buffers, launches and batches -------------------------------------------------------------------------
 
     def register(self, buffer: Buffer) -> None:
-        """Makes a buffer known, so that an address that lies in it can be told; launches do so for their arguments."""
+        """Makes a buffer known, so that findings can name addresses in it. A launch does so for its arguments."""
         if buffer not in self.buffers:
             self.buffers.append(buffer)
             if buffer.address is None:
@@ -57,7 +57,7 @@ class Memory:
     def begin_launch(
         self, grid: tuple[int, int, int], dimensions: int, arguments: list[Argument | None], ordered: bool = False
     ) -> None:
-        """`dimensions`: how many sizes the grid was given with. `arguments`: one for each parameter, None for numbers.
+        """Begins a launch. `dimensions`: the number of sizes in its grid. `arguments`: by parameter, None for numbers.
 
         `ordered`: each batch is one program, whose atomics may order it after others.
         """
@@ -82,7 +82,7 @@ class Memory:
         self.stored: set[Buffer] = set()
 
     def begin_batch(self, programs: np.ndarray) -> None:
-        """The programs (int32) that run side by side now, in their order."""
+        """Begins a batch of programs (int32), which run side by side, in this order."""
         self._end_batch()
         self.programs, self.batches = programs, self.batches + 1
         self.numbers = np.sort(programs)
@@ -113,11 +113,11 @@ class Memory:
         self.arguments = []
 
     def idle_programs(self) -> int:
-        """How many programs of the launch that has ended loaded and stored nothing."""
+        """Returns the number of programs that loaded and stored nothing in the launch that has ended."""
         return self.idle
 
     def _number_in_map(self, programs: np.ndarray) -> np.ndarray:
-        """Program numbers as a map of writers has them: the last axis counts fastest."""
+        """Returns program numbers as a map of writers has them: the last axis counts fastest."""
         x, y, z = self.grid
         if (x > 1) + (y > 1) + (z > 1) < 2:
             return programs
@@ -130,9 +130,9 @@ class Memory:
         self, pointers: np.ndarray, item: int, place: Place, programs: np.ndarray, lanes: Lanes | None = None,
         rest: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """What each lane reads, as unsigned integers of `item` bytes. `lanes` is used for a trace only.
+        """Returns the content that each lane reads, as unsigned integers of `item` bytes.
 
-        rest: by lane, what one that is out of bounds gets, as if it had been masked off.
+        lanes: for traces and meetings. rest: by lane, the content of a lane out of bounds, as if masked off.
         """
         out = None
         for part in self._parts(pointers, programs, access := self._access("load", item, place, lanes)):
@@ -155,7 +155,7 @@ class Memory:
         self, pointers: np.ndarray, raw: np.ndarray, item: int, place: Place, programs: np.ndarray,
         lanes: Lanes | None = None,
     ) -> None:  # fmt: skip
-        """`raw`: by lane, unsigned integers of `item` bytes. Of lanes with one address the last one's stays."""
+        """Stores `raw`: by lane, unsigned integers of `item` bytes. The last of several lanes with one address wins."""
         for part in self._parts(pointers, programs, access := self._access("store", item, place, lanes)):
             self._note(part, access)
             values = raw if part.chosen is None else raw[part.chosen]
@@ -172,9 +172,9 @@ class Memory:
         self, pointers: np.ndarray, item: int, place: Place, programs: np.ndarray, change: Change,
         semantics: int = 1, lanes: Lanes | None = None, together: Together | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """Lane by lane, memory gets what `change` makes of it; -> what each lane found. semantics: see shadow.py.
+        """Changes memory lane by lane by `change`. Returns the content that each lane found. semantics: see shadow.py.
 
-        together: does all lanes in one call, for those who do not ask what the lanes found: they get poison.
+        together: changes all lanes in one call; used if nobody asks for what the lanes found. They then get poison.
         """
         out = self._nothing(pointers.size, item)
         if self.order is not None:
@@ -218,7 +218,7 @@ class Memory:
         return argument is not None and argument.buffer is not None
 
     def _parts_of_several(self, pointers: np.ndarray, programs: np.ndarray, access: Access) -> Iterator[Part]:
-        """One access through pointers of several parameters, or of none: each parameter's lanes by themselves."""
+        """Yields each parameter's lanes of an access through pointers of several parameters, or of none."""
         numbers = pointers >> SHIFT
         for number in np.unique(numbers).tolist():
             chosen = np.flatnonzero(numbers == number)
@@ -228,14 +228,14 @@ class Memory:
                 part = self._part(own, programs[chosen], low, high, is_increasing(own), access, chosen)
                 if part is not None:
                     yield part
-            else:  # an address that the kernel made of a number, wherever it may lead
+            else:  # an address that the kernel made from a number
                 self._report("wild-pointer", access, None, np.zeros(own.size, np.int64), programs[chosen])
 
     def _part(
         self, pointers: np.ndarray, programs: np.ndarray, low: int, high: int, increasing: bool, access: Access,
         chosen: np.ndarray | None,
     ) -> Part | None:  # fmt: skip
-        """The lanes that may touch memory, those that may not reported; None: none may."""
+        """Returns the lanes that may touch memory, None if there are none; reports the others."""
         argument, base, item = self.arguments[(low >> SHIFT) - 1], base_of((low >> SHIFT) - 1), access.item
         bad = outside(argument.view, pointers, base, low - base, high - base, increasing, item)
         if bad is not None:
@@ -257,11 +257,11 @@ class Memory:
     def _index(self, part: Part, low: int, high: int, item: int) -> Units:
         buffer = part.argument.buffer
         if part.distinct and buffer.pages is None and high - low == item * (part.pointers.size - 1):
-            return slice(low // item, high // item + 1)  # one after the other without a gap
+            return slice(low // item, high // item + 1)  # contiguous
         return buffer.places(part.offsets) >> (item.bit_length() - 1)
 
     def _note(self, part: Part, access: Access) -> None:
-        """What this access means to those before and after it."""
+        """Checks this access against earlier accesses, and records it for later accesses."""
         buffer, item = part.argument.buffer, access.item
         shadow = buffer.shadow
         if item < shadow.unit:
@@ -331,7 +331,7 @@ class Memory:
         self, kind: str, access: Access, argument: Argument | None, offsets: np.ndarray, programs: np.ndarray,
         bad: np.ndarray | None = None, others: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        """A mistake of the lanes `bad` (all of them: None), each with its offset, program and the other program."""
+        """Reports a mistake of the lanes `bad` (None: all). `offsets`, `programs` and `others` are by lane."""
         buffer = argument.buffer if argument is not None else None
         first = 0 if bad is None else int(np.argmax(bad))
         program, line = int(programs[first]), access.place.line
@@ -359,7 +359,7 @@ class Memory:
     # ---- the end of the call -----------------------------------------------------------------------------------
 
     def name_result(self, buffer: Buffer, name: str, view: View) -> None:
-        """Memory that the entry allocated and returns is known by the result's name and shape, or the first one's."""
+        """Gives memory that the entry allocated and returns the name and the view of the first result in it."""
         if not buffer.name:
             buffer.name, buffer.view = name, view
         elif not buffer.results:
@@ -393,7 +393,7 @@ class Memory:
         return self.meetings.told() if self.meetings is not None else []
 
     def writers_of(self, buffer: Buffer, view: View) -> np.ndarray:
-        """int32 in the view's shape: the last program that wrote each element, -1 none, -2 none but initialised.
+        """Returns int32 in the view's shape: the last program that wrote an element; -1 none, -2 none but initialised.
 
         A number counts the last axis of `buffer.last_grid` fastest.
         """

@@ -1,8 +1,8 @@
-"""Numbers that lead to addresses and masks: where one leaves what its type holds, that is noted, and ends nothing.
+"""Checks numbers on the way to addresses and masks: notes where a value does not fit its type, without ending the run.
 
 An offset that wraps around, or that fp32 rounds, leads to another element, which may well lie in bounds. Wrapping alone
-is no mistake: masked lanes may do it. It is noted where an active lane uses such an offset, or a mask is made of one
-(lost_offsets.py follows them), and explains a call that has gone wrong.
+is no mistake: masked lanes may do it. It is noted where an active lane uses the offset, or where a mask is computed
+from it (lost_offsets.py follows the lanes), and explains a call that has gone wrong.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 MOST_NOTED = 16  # of one launch
 Value = tuple[str, int]  # a function and the number of a value in it
-Edges = dict[Value, list[Value]]  # a value -> those that it is made of
+Edges = dict[Value, list[Value]]  # a value -> the values that it is made of
 
 LOADS = ("tt.load", "tt.atomic_load", "tt.descriptor_load", "tt.descriptor_gather")
 STORES = ("tt.store", "tt.atomic_store", "tt.atomic_rmw", "tt.atomic_cas")
 BOXES = ("tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter")
 ACCESSES = (*LOADS, *STORES, *BOXES)
 MASKS = {"tt.load": 1, "tt.atomic_load": 1, "tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_store": 2}  # which operand
-# What such an operation yields is no longer an offset: memory's content, or the truth of a comparison of floats.
+# Operations whose result is no longer an offset: memory's content, or the truth of a comparison of floats.
 ENDS = (*LOADS, *STORES, "arith.cmpf", "tt.dot", "tt.reduce", "tt.scan")
 
 
 def leading_to_memory(module: Module) -> set[Value]:
-    """The integers and floats that some address, some mask or some corner of a block is computed from."""
+    """Returns the integers and floats from which any address, mask or corner of a block is computed."""
     made_of, found = _made_of(module), set()
     waiting = [(f.name, value) for f in module.functions.values() for op in f.walk() for value in _roots(op)]
     while waiting:
@@ -48,7 +48,7 @@ def leading_to_memory(module: Module) -> set[Value]:
 
 
 def _roots(op: Operation) -> Iterator[int]:
-    """Operands of an access that say where it leads, or whether."""
+    """Yields the operands of an access that say where it leads, or whether it takes place."""
     if op.name in LOADS:
         yield from op.operands[:2] if op.name == "tt.load" else op.operands
     elif op.name in STORES:
@@ -75,7 +75,7 @@ def _made_of(module: Module) -> Edges:
 
 
 def _join(name: str, values: tuple[int, ...], sources: list[tuple[int, ...]], edges: Edges) -> None:
-    """`sources`: of each value what it is made of, in the same function."""
+    """Adds edges from each of `values` to its entry in `sources`, the values of the same function it is made of."""
     for value, own in zip(values, sources):
         edges[name, value] += [(name, source) for source in own]
 
@@ -122,10 +122,10 @@ def _in_regions(name: str, op: Operation, edges: Edges) -> None:
 
 
 def watched(operation: Operation, run: Callable, stateful: bool, leads: bool) -> Callable | None:
-    """`run` with an eye on offsets, in front of whose operands stands the frame; None where there is nothing to see.
+    """Returns `run` with a check of offsets, as a function of the frame and the operands; None where none is needed.
 
-    An operation whose result leads to memory has that held against the exact one, and hands on which lanes of its
-    operands are lost; an access notes those that it uses. Of integers of 64 bits nothing is lost: no memory has so many
+    The result of an operation that leads to memory is compared with the exact result, and takes over the lost lanes of
+    the operands. An access notes the lost lanes that it uses. No integer of 64 bits is checked: no memory has that many
     elements.
     """
     if operation.name in ACCESSES:
@@ -153,7 +153,10 @@ def _losing(operation: Operation, run: Callable, stateful: bool) -> Callable:
 
 
 def _using(operation: Operation, run: Callable) -> Callable:
-    """An access, whose operands say where it leads; and one of them in which lanes, where it has a mask."""
+    """Returns `run` for an access, which first notes the lost lanes that it uses.
+
+    Its operands say where it leads, and a mask, if it has one, in which lanes.
+    """
     where = [operation.operands.index(number) for number in _roots(operation)]
     at = MASKS.get(operation.name, len(operation.operands))
     masked = at < len(operation.operands) and operation.operand_types[at].element == "i1"
@@ -171,7 +174,7 @@ def _using(operation: Operation, run: Callable) -> Callable:
 
 
 def _note(frame: Frame, lanes: Lanes, mask: np.ndarray | None) -> None:
-    """The first program that runs here and has such a lane."""
+    """Notes the first program that runs here and uses a lost lane."""
     for (held, place), bad in lanes.items():
         used = bad if mask is None else bad & mask
         rows = used.reshape(len(used), -1).any(axis=1)
@@ -187,7 +190,10 @@ def _name(operation: Operation) -> str:
 
 
 def _check(operation: Operation) -> Callable[..., np.ndarray | None] | None:
-    """(result, operands) -> where the result is not the exact one, None: nowhere."""
+    """Returns a function (result, operands) -> bools, true where the result is not exact, or None: nowhere.
+
+    None for an operation that needs no check.
+    """
     if len(operation.results) != 1 or operation.result_types[0].kind != "number":
         return None
     dtype, name = dtype_of(operation.result_types[0]), operation.name
@@ -220,7 +226,7 @@ def _of_integers(name: str, dtype: np.dtype) -> Callable[..., np.ndarray | None]
 
 
 def _of_floats(name: str) -> Callable[..., np.ndarray | None] | None:
-    """Whole numbers that are rounded; of others it is what floats are for."""
+    """Returns a check for rounded whole numbers. Other floats are rounded as a matter of course."""
     if name in ("arith.sitofp", "arith.uitofp"):
         return lambda out, x: out.astype(np.float64) != x.astype(np.float64)
     exact = EXACT.get(name.removeprefix("arith."))

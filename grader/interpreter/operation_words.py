@@ -1,4 +1,4 @@
-"""What a learner would have written for an operation of the compiler's text."""
+"""The words that a learner would have written for an operation of the compiler's text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^", "shl": "<<",
     "shr": ">>",
 }  # fmt: skip
-COMPARED = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")  # cmpi's predicates, those without a sign last
+COMPARED = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")  # cmpi's predicates, the unsigned comparisons last
 COMPARED_FLOATS = ("", "==", ">", ">=", "<", "<=", "!=") * 2  # cmpf's, ordered and then unordered
 FOLDED = {"add": "sum", "max": "max", "min": "min", "xor": "xor_sum", "and": "all", "or": "any", "mul": "prod"}
 NAMES = {
@@ -26,7 +26,7 @@ SILENT = {
 
 
 def in_words(operation: Operation) -> str:
-    """ "+", "tl.max"; "" for what only changes a shape or a type."""
+    """Returns a learner's word for an operation, "+" or "tl.max"; "" where it only changes a shape or a type."""
     name = operation.name
     if name in SILENT:
         return ""
@@ -55,7 +55,10 @@ def _arithmetic(operation: Operation, name: str) -> str:
 
 
 def _fold(operation: Operation) -> str:
-    """By the operation that makes one of two: tl.sum, tl.max; tl.cumsum of a scan."""
+    """Returns a learner's word for a reduction or a scan: tl.sum, tl.max, tl.cumsum.
+
+    It depends on the operation in the region that combines two elements.
+    """
     inner = [one.name.partition(".")[2] for one in operation.regions[0][0].operations[:-1]]
     stem = next((word for name in inner for stem, word in FOLDED.items() if name.startswith(stem)), "")
     several = len(operation.results) > 1

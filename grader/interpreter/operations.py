@@ -1,4 +1,4 @@
-"""All operations without memory, control flow or program numbers: what computes their results, decided in advance."""
+"""Prepares operations without memory, control flow or program numbers: finds the function that computes each result."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ APPROXIMATE: frozenset[str] = frozenset(registry.APPROXIMATE)  # a GPU's results
 
 
 def prepare(op: Operation) -> Computed:
-    """What computes this operation: a function of an array per operand, which yields an array, a tuple if there are
-    several results. Arrays are [programs or 1, each axis of the tensor or 1]. Raises Unsupported.
+    """Returns the function that computes this operation. Raises Unsupported.
+
+    It takes an array for each operand and returns an array, or a tuple for several results. Arrays are [programs or 1,
+    each axis of the tensor or 1].
     """
     maker = registry.MAKERS.get(op.name)
     if maker is None:
@@ -24,7 +26,10 @@ def prepare(op: Operation) -> Computed:
 
 
 def prepare_fold(op: Operation, evaluate: Region) -> Computed:
-    """The same of an operation whose region `evaluate` carries out on flat arrays: see reductions.py."""
+    """Returns the function that computes an operation with a region. Raises Unsupported.
+
+    `evaluate` carries the region out on flat arrays: see reductions.py.
+    """
     maker = registry.FOLDS.get(op.name)
     if maker is None:
         raise Unsupported(f"operation {op.name} is not known here yet")

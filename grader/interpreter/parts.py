@@ -1,4 +1,4 @@
-"""The parts of an access: its lanes that go through one parameter, and where in that one's buffer they lead."""
+"""The parts of an access: its lanes that go through one parameter, and where in the parameter's buffer they lead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.ttir.module import Place
 
 @dataclass
 class Access:
-    """One load, store or atomic under way."""
+    """A load, store or atomic under way."""
 
     kind: str
     item: int  # bytes of an element
@@ -28,7 +28,7 @@ class Access:
 
 @dataclass(eq=False)
 class Part:
-    """The lanes of an access that go through one parameter, those out of bounds left out."""
+    """The lanes of an access that go through one parameter, without the lanes that are out of bounds."""
 
     argument: Argument
     pointers: np.ndarray
@@ -46,7 +46,10 @@ class Part:
 def outside(
     view: View, pointers: np.ndarray, base: int, low: int, high: int, increasing: bool, item: int
 ) -> np.ndarray | None:
-    """Which of the pointers do not lead to elements of the view; None: all do. low, high: their byte offsets."""
+    """Returns by lane whether a pointer leads to no element of the view; None: all lead to elements.
+
+    base: the pointer to the buffer's first byte. low, high: the lowest and the highest byte offset of the pointers.
+    """
     if low < view.low or high + item > view.high:
         bad = (pointers < base + view.low) | (pointers > base + view.high - item)
         holes = view.in_holes(pointers[~bad] - base)
@@ -61,7 +64,7 @@ def outside(
 
 
 def units_of(index: Units, owners: np.ndarray, each: int) -> tuple[Units, np.ndarray, int]:
-    """Units of elements that are `each` units long, and the owner of each unit."""
+    """Returns the units of elements that are `each` units long, the owner of each unit, and `each`."""
     if each == 1:
         return index, owners, 1
     owners = np.repeat(owners, each)
@@ -71,7 +74,7 @@ def units_of(index: Units, owners: np.ndarray, each: int) -> tuple[Units, np.nda
 
 
 def in_rounds(index: np.ndarray, distinct: bool) -> Iterable[np.ndarray | slice]:
-    """Lanes in rounds: no round has an element twice, and each element meets its lanes in their order."""
+    """Returns the lanes in rounds: no round has an element twice, and each element meets its lanes in their order."""
     if distinct or index.size < 2:
         return [slice(None)]
     order = np.argsort(index, kind="stable")
@@ -83,8 +86,8 @@ def in_rounds(index: np.ndarray, distinct: bool) -> Iterable[np.ndarray | slice]
 
 
 def conflicts(part: Part, values: np.ndarray) -> np.ndarray:
-    """By lane of a store: has another lane of the same program overwritten its value with a different one?"""
-    order = np.lexsort((part.pointers, part.programs))  # stable: of equal ones the last lane is the last
+    """Returns by lane of a store whether a later lane of its program has overwritten its value with another value."""
+    order = np.lexsort((part.pointers, part.programs))  # stable: the last of equal lanes stays the last
     pointers, programs = part.pointers[order], part.programs[order]
     last = np.append((pointers[1:] != pointers[:-1]) | (programs[1:] != programs[:-1]), True)
     stays = order[last][np.cumsum(last) - last]

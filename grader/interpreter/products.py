@@ -20,7 +20,7 @@ BF16 = DTYPES["bf16"]
 
 
 def to_tf32(x: np.ndarray) -> np.ndarray:
-    """Float32 with 10 bits of mantissa left; the tensor cores do not look at the others."""
+    """Returns float32 with 10 bits of mantissa left; tensor cores ignore the other bits. NaN stays NaN."""
     bits = x.view(np.uint32) & np.uint32(0xFFFFE000)
     out, no_number = bits.view(F32), np.isnan(x)
     if no_number.any():
@@ -29,7 +29,10 @@ def to_tf32(x: np.ndarray) -> np.ndarray:
 
 
 def to_two_bf16(x: np.ndarray) -> np.ndarray:
-    """Float32 as the sum of two bf16, which bf16x3 multiplies; that leaves out the product of the small parts."""
+    """Returns float32 rounded to the sum of two bf16, the operands of bf16x3.
+
+    bf16x3 multiplies their parts, and leaves out the product of the small parts.
+    """
     high = x.astype(BF16).astype(F32)
     rest = np.where(np.isfinite(x), x - high, 0)
     return high + rest.astype(BF16).astype(F32)
@@ -39,7 +42,7 @@ def _unchanged(x: np.ndarray) -> np.ndarray:
     return x
 
 
-# inputPrecision by number: tf32, tf32x3, ieee, bf16x3, bf16x6. The 2nd and the last come to float32's own precision.
+# inputPrecision by number: tf32, tf32x3, ieee, bf16x3, bf16x6. tf32x3 and bf16x6 reach float32's precision.
 _PRECISIONS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (
     to_tf32,
     _unchanged,
@@ -54,7 +57,7 @@ IEEE = 2
 
 
 def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """[P, ..., M, N]; one large product where the second matrix is the same for all programs."""
+    """Returns a @ b, [P, ..., M, N]: a single large product where the second matrix is the same for all programs."""
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     if a.ndim == 3 and b.shape[0] == 1 < a.shape[0]:
         return np.matmul(a.reshape(-1, a.shape[2]), b[0]).reshape(*a.shape[:2], b.shape[2])
@@ -92,9 +95,10 @@ def _float_operand(op: Operation, type: Type) -> Callable[[np.ndarray], np.ndarr
 
 
 def _integer_dot(a_type: Type, b_type: Type) -> Computed:
-    """Exact, by way of floats: their products are a hundred times as fast as numpy's of integers.
+    """Returns the function that computes a product of i8, exactly. Raises Unsupported for larger integers.
 
-    A product of two i8 is at most 2^14: sums of 2^10 are exact in float32, sums of 2^39 in float64.
+    It works in floats, whose products are a hundred times as fast as numpy's of integers. A product of two i8 is at
+    most 2^14: sums of 2^10 are exact in float32, sums of 2^39 in float64.
     """
     if dtype_of(a_type).itemsize > 1 or dtype_of(b_type).itemsize > 1:
         raise Unsupported(f"operation tt.dot of {a_type.element} is not known here yet")
@@ -109,21 +113,27 @@ def _integer_dot(a_type: Type, b_type: Type) -> Computed:
 
 # ---- with a scale for each group along K ------------------------------------------------------------------------
 
-# By number; 2 and 3, floats of 6 bits, are not offered by the front end.
+# Element types by number. The front end does not offer 2 and 3, floats of 6 bits.
 _ELEMENTS = {0: "f8E4M3FN", 1: "f8E5M2", 4: "e2m1", 5: "bf16", 6: "f16"}
 _E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], F32)
 _E8M0 = np.append(np.ldexp(np.ones(255), np.arange(255) - 127), np.nan).astype(F32)  # a byte is a power of 2, or NaN
 
 
 def _unpacked(x: np.ndarray, axis: int) -> np.ndarray:
-    """Two numbers of 4 bits from each byte, the lower bits first, along `axis` (negative): twice as long there."""
+    """Returns both numbers of 4 bits in each byte, the lower bits first, in float32.
+
+    `axis` (negative) becomes twice as long.
+    """
     bits = x.view(np.uint8)
     both = np.stack([np.take(_E2M1, bits & 15), np.take(_E2M1, bits >> 4)], axis=x.ndim + axis + 1)
     return both.reshape(*x.shape[:axis], 2 * x.shape[axis], *x.shape[x.ndim + axis + 1 :])
 
 
 def _decoder(op: Operation, side: str, type: Type, packed_axis: int) -> Callable[[np.ndarray], np.ndarray]:
-    """To float32, all axes spelled out; `packed_axis`: along which two numbers of 4 bits share a byte."""
+    """Returns the function that converts an operand to float32, with all axes spelled out. Raises Unsupported.
+
+    `packed_axis`: the axis along which two numbers of 4 bits share a byte.
+    """
     element = _ELEMENTS.get(op.attributes[f"{side}_elem_type"])
     shape = type.shape
     if element == "e2m1":
@@ -135,7 +145,10 @@ def _decoder(op: Operation, side: str, type: Type, packed_axis: int) -> Callable
 
 
 def _scales(type: Type, depth: int) -> Callable[[np.ndarray], np.ndarray]:
-    """[P, ..., rows, groups] as float32 [P, ..., rows, depth]: a group's factor for each element of K."""
+    """Returns the function that turns scales [P, ..., rows, groups] into float32 factors [P, ..., rows, depth].
+
+    Each element along K gets the scale of its group.
+    """
     shape = type.shape
     group = depth // shape[-1]
 
@@ -148,7 +161,10 @@ def _scales(type: Type, depth: int) -> Callable[[np.ndarray], np.ndarray]:
 
 @prepares("tt.dot_scaled")
 def _dot_scaled(op: Operation) -> Computed:
-    """Operands: a, b, c, and a scale of a, of b, or both: [rows of a, groups along K] and [columns of b, groups]."""
+    """Returns the function that computes tt.dot_scaled. Operands: a, b, c, and a scale of a, of b, or of both.
+
+    The scales are [rows of a, groups along K] and [columns of b, groups along K].
+    """
     segments = op.attributes.get("operandSegmentSizes", [1] * len(op.operand_types))
     if len(segments) != 5 or list(segments[:3]) != [1, 1, 1]:
         raise Unsupported(f"operation {op.name} with operands {segments} is not known here")

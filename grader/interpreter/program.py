@@ -21,7 +21,7 @@ FOLDS = {"tt.reduce", "tt.scan", "tt.map_elementwise"}
 
 @dataclass
 class Frame:
-    """A function's values for the programs of a batch; `active` are those that run here, None: all of them."""
+    """A function's values for the programs of a batch. `active` is true for the programs that run here; None: all."""
 
     batch: Batch
     values: list[Any]
@@ -29,7 +29,7 @@ class Frame:
     count: int = 1  # of programs, or of lanes where a region is evaluated lane by lane
 
     def branch(self, active: np.ndarray | None) -> Frame:
-        """The same values, some of the programs."""
+        """Returns a frame with the same values for some of the programs."""
         return Frame(self.batch, self.values, active, self.count)
 
     def everyone(self) -> np.ndarray:
@@ -38,7 +38,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Step:
-    """`run` gets the operands; in front of them the frame, where it is `stateful`."""
+    """An operation made ready. `run` gets the operands, and the frame before them if the step is `stateful`."""
 
     run: Callable
     operands: tuple[int, ...]
@@ -55,16 +55,19 @@ class ReadyBlock:
     lanes: int  # elements that its operations yield for one program
     place: Place  # of its first operation: where time was spent
     block: Block
-    has_run: bool = False  # in the call at hand
+    has_run: bool = False  # in the current call
 
     @cached_property
     def lines(self) -> frozenset[int]:
-        """The lines of the file that its operations stand for. Constants may be kept far from their line."""
+        """The lines of the file that its operations stand for.
+
+        Constants are left out: they may be kept far from their line.
+        """
         operations = (step.operation for step in self.steps if step.operation.name != "arith.constant")
         return frozenset(operation.place.line for operation in operations) - {0}
 
     def run(self, frame: Frame) -> list[Any]:
-        """Carries out all but the terminator; gives the terminator's operands."""
+        """Carries out all operations but the terminator. Returns the terminator's operands."""
         self.has_run = True
         frame.batch.spend(len(self.steps), self.lanes * frame.count, self.place)
         values = frame.values
@@ -96,7 +99,10 @@ class ReadyFunction:
 
 
 class Kernel:
-    """All functions of a module, ready. Raises Unsupported for an operation that is not known here."""
+    """All functions of a module, ready to run.
+
+    Raises Unsupported for an operation that the interpreter does not know.
+    """
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -109,17 +115,17 @@ class Kernel:
         self.entry = self.functions[module.entry.name]
 
     def begin_call(self) -> None:
-        """From now on no block has run."""
+        """Marks all blocks as not yet run."""
         for block in self.blocks:
             block.has_run = False
 
     def lines(self, have_run: bool) -> set[int]:
-        """The lines of blocks that have run in this call, or of those that have not."""
+        """Returns the lines of the blocks that have run in this call, or of the blocks that have not."""
         return set().union(*(block.lines for block in self.blocks if block.has_run == have_run))
 
     @cached_property
     def waits(self) -> bool:
-        """Whether it uses what an atomic returns: its programs may wait for each other, so they take turns."""
+        """True where the kernel uses an atomic's result: programs may wait for each other, and run one at a time."""
         used: set[tuple[str, int]] = set()
         returned: set[tuple[str, int]] = set()
         for name, function in self.module.functions.items():
@@ -163,7 +169,7 @@ class Kernel:
 
 
 class _Fold:
-    """A reduction or a scan. Its region is evaluated lane by lane: each lane counts as a program of its own."""
+    """A reduction, a scan or tt.map_elementwise. Its region is evaluated as if each lane were a program."""
 
     def __init__(self, operation: Operation, region: tuple[ReadyBlock, ...]) -> None:
         self.region = region

@@ -1,4 +1,7 @@
-"""What a kernel promises to the compiler or asserts, and what it prints: checked, and kept, without ending the run."""
+"""Checks what a kernel promises to the compiler and asserts, and keeps what it prints.
+
+Only an assertion ends the run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from grader.interpreter.program import Frame
     from grader.ttir.module import Operation
 
-# As the text names them -> as a kernel does.
+# The text's name of a hint -> the kernel's.
 CONTIGUITY = "tt.contiguity"
 HINTS = {"tt.divisibility": MULTIPLE_OF, CONTIGUITY: MAX_CONTIGUOUS, "tt.constancy": MAX_CONSTANCY}
 WIDEST = 32  # elements of a byte that one thread moves at once, on the GPUs that move most
@@ -29,7 +32,11 @@ def has_hints(operation: Operation) -> bool:
 
 
 def with_hints(operation: Operation, run: Callable, stateful: bool) -> Callable:
-    """`run`, its result held against tl.multiple_of, tl.max_contiguous and tl.max_constancy."""
+    """Returns `run` with its result checked against tl.multiple_of, tl.max_contiguous and tl.max_constancy.
+
+    The returned function takes the frame before the operands. In a batch that believes, it returns the values that
+    tl.max_contiguous promises, unchecked.
+    """
     shape = operation.result_types[0].shape
     promised = {name: _per_axis(operation.attributes[name]) for name in HINTS if name in operation.attributes}
 
@@ -53,7 +60,7 @@ def _per_axis(value: Any) -> list[int]:
 
 
 def _believed(x: np.ndarray, contiguity: list[int]) -> np.ndarray:
-    """Returns the values that follow each other by one as promised, in runs as long as one access of a thread.
+    """Returns x as tl.max_contiguous promises it: in runs, as long as an access of a thread, values count up by 1.
 
     A thread that moves several elements at once takes the address of the first for all of them.
     """
@@ -68,7 +75,7 @@ def _believed(x: np.ndarray, contiguity: list[int]) -> np.ndarray:
 
 
 def _unaligned(x: np.ndarray, promised: dict[str, list[int]]) -> np.ndarray:
-    """Returns by program True where an access of a thread would begin at no multiple of what it moves.
+    """Returns bools by program: true where an access of a thread would begin at no multiple of its own length.
 
     Rows that wrap around begin again in the middle of a run: 64, ..., 70, 0 and then 1, where 72 was promised.
     """
@@ -82,7 +89,10 @@ def _unaligned(x: np.ndarray, promised: dict[str, list[int]]) -> np.ndarray:
 
 
 def _false_hint(x: np.ndarray, promised: dict[str, list[int]]) -> tuple[str, np.ndarray] | None:
-    """The first promise that does not hold, and by program whether it holds not."""
+    """Returns the first promise that does not hold, and a bool array by program, true where it is broken.
+
+    None if all hold.
+    """
     contiguity = promised.get(CONTIGUITY, [])
     for name, numbers in promised.items():
         for axis, number in enumerate(numbers):
@@ -145,7 +155,7 @@ def _print(operation: Operation) -> Callable:
 
 
 def _first(value: np.ndarray) -> np.ndarray:
-    """The first elements that the first program of a batch holds."""
+    """Returns the first elements that the first program of a batch holds, flat."""
     return value[0].reshape(-1)[:SHOWN]
 
 

@@ -1,9 +1,10 @@
 """tt.reduce, tt.scan and tt.map_elementwise: operations that carry a function of single elements.
 
-What the function yields is asked of the caller, `evaluate`: it gets a flat array [N] for each argument of the region's
-block, as if N programs ran it side by side, and returns what the terminator hands on, each [N] or [1].
+The caller's `evaluate` computes this function. It gets a flat array [N] for each argument of the region's block, as if
+N programs ran it side by side, and returns the terminator's operands, each [N] or [1].
 
-Floats are summed as a tree, half to half, as a GPU's threads do; one after the other would round differently, and more.
+Floats are summed as a tree, half to half, as a GPU's threads do. A sum of one element after the other would round
+differently, and more.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from grader.interpreter.registry import Computed, Region, prepares_fold
 from grader.ttir.module import Operation
 
 _SUMS = {"arith.addf": np.add, "arith.mulf": np.multiply, "arith.addi": np.add, "arith.muli": np.multiply}
-_CHOICES = {  # the same twice changes nothing, and the order does not matter
+_CHOICES = {  # idempotent, and independent of the order
     "arith.maxnumf": np.fmax,
     "arith.minnumf": np.fmin,
     "arith.maximumf": np.maximum,
@@ -34,7 +35,7 @@ _WHOLE = {**_SUMS, **_CHOICES, "arith.xori": np.bitwise_xor}
 
 
 def only_operation(op: Operation) -> str:
-    """The name of the single operation that combines the region's two arguments; "" of any other region."""
+    """Returns the name of the single operation that combines the region's two arguments; "" for any other region."""
     if len(op.regions) != 1 or len(op.regions[0]) != 1:
         return ""
     block = op.regions[0][0]
@@ -53,7 +54,10 @@ def _ufunc(op: Operation, dtype: np.dtype) -> np.ufunc | None:
 
 
 def _axis(op: Operation) -> tuple[int, int]:
-    """Which axis of the arrays it is, and how long the text says that it is."""
+    """Returns the axis of the arrays along which the operation works, and its length in the text.
+
+    Raises Unsupported for a length that is no power of two, and for operands of different shapes.
+    """
     axis, shape = op.attributes["axis"], op.operand_types[0].shape
     if any(type.shape != shape for type in op.operand_types) or not 0 <= axis < len(shape):
         raise Unsupported(f"operation {op.name} along axis {axis} of {shape} is not known here")
@@ -85,14 +89,17 @@ def _reduce(op: Operation, evaluate: Region) -> Computed:
 
 
 def _on_unsigned(op: Operation, function: Computed) -> Computed:
-    """Lets a function of integers see them as unsigned where the region compares them so."""
+    """Returns `function` with its integers read as unsigned, where the region compares them so."""
     if only_operation(op) not in ("arith.maxui", "arith.minui") or dtype_of(op.operand_types[0]) == BOOL:
         return function
     return lambda x: function(unsigned(x)).view(x.dtype)
 
 
 def _tree(function: Callable[..., np.ndarray], axis: int, size: int) -> Computed:
-    """Adds the second half to the first until one element is left; where all are equal, each half is the element."""
+    """Returns a function that combines the second half with the first, along `axis`, until one element is left.
+
+    An axis of length 1 stands for equal elements, of which each half is the element.
+    """
     before = (slice(None),) * axis
 
     def fold(x: np.ndarray) -> np.ndarray:
@@ -107,7 +114,7 @@ def _tree(function: Callable[..., np.ndarray], axis: int, size: int) -> Computed
 
 
 def _in_front(xs: tuple[np.ndarray, ...], axis: int, size: int) -> tuple[list[np.ndarray], tuple[int, ...]]:
-    """Each as [size, all the rest], and what shape the rest is of."""
+    """Returns each array as [size, all other axes in one], and the shape of the other axes."""
     shape = list(np.broadcast_shapes(*[x.shape for x in xs]))
     shape[axis] = size
     rest = (*shape[:axis], *shape[axis + 1 :])
@@ -115,7 +122,7 @@ def _in_front(xs: tuple[np.ndarray, ...], axis: int, size: int) -> tuple[list[np
 
 
 def _combine(evaluate: Region, left: list[np.ndarray], right: list[np.ndarray]) -> list[np.ndarray]:
-    """Of arrays [n, rest], by a region that sees them flat."""
+    """Returns the results of the region for arrays [n, rest], which it sees flat; they are [n, rest] too."""
     shape = left[0].shape
     flat = [np.ascontiguousarray(x).reshape(-1) for x in (*left, *right)]
     return [np.broadcast_to(x, flat[0].shape).reshape(shape) for x in evaluate(flat)]
@@ -164,7 +171,10 @@ def _scan(op: Operation, evaluate: Region) -> Computed:
 
 
 def _running(evaluate: Region, parts: list[np.ndarray], size: int) -> list[np.ndarray]:
-    """Inclusive, along the first axis, in log2(size) steps (Hillis and Steele, Data parallel algorithms, 1986)."""
+    """Returns inclusive scans of arrays [size, rest] along the first axis, in log2(size) steps.
+
+    The algorithm is in Hillis and Steele, Data parallel algorithms, 1986.
+    """
     distance = 1
     while distance < size:
         further = _combine(evaluate, [x[:-distance] for x in parts], [x[distance:] for x in parts])
@@ -174,7 +184,7 @@ def _running(evaluate: Region, parts: list[np.ndarray], size: int) -> list[np.nd
 
 
 def _running_sum(function: Callable[..., np.ndarray], axis: int, shape: tuple[int, ...], backward: bool) -> Computed:
-    """The same by a function of floats, of one operand, along any axis."""
+    """Returns the function that scans a single operand by a function of floats along an axis, in steps as _running."""
     before, size = (slice(None),) * axis, shape[axis - 1]
 
     def scan(x: np.ndarray) -> np.ndarray:
@@ -205,7 +215,11 @@ def _accumulate(whole: np.ufunc, axis: int, shape: tuple[int, ...], backward: bo
 
 @prepares_fold("tt.map_elementwise")
 def _map_elementwise(op: Operation, evaluate: Region) -> Computed:
-    """The region's arguments are `pack` neighbours of the first operand, then of the second ...; so are its results."""
+    """Returns the function that computes tt.map_elementwise.
+
+    The region's arguments are `pack` neighbours of the first operand, then of the second, and so on; its results have
+    the same order.
+    """
     pack, shape = op.attributes.get("pack", 1), op.operand_types[0].shape
     results = len(op.result_types)
 

@@ -1,6 +1,7 @@
-"""Who prepares which operation.
+"""The makers of operations, by name.
 
-A maker gets an operation and returns what computes it from arrays: as much as can be is decided once per kernel.
+A maker gets an operation and returns the function that computes it from arrays. It decides as much as it can once per
+kernel.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from grader.ttir.module import Operation
 
 Computed = Callable[..., Any]  # arrays, one per operand -> an array, or a tuple of several results
 Maker = Callable[[Operation], Computed]
-Region = Callable[[list], list]  # arrays, one per argument of a region's block -> what its terminator hands on
+Region = Callable[[list], list]  # arrays, one per argument of a region's block -> its terminator's operands
 FoldMaker = Callable[[Operation, Region], Computed]
 
 MAKERS: dict[str, Maker] = {}
 FOLDS: dict[str, FoldMaker] = {}
-APPROXIMATE: set[str] = set()  # whose float32 results a GPU rounds otherwise than IEEE's nearest
+APPROXIMATE: set[str] = set()  # operations whose float32 results on a GPU are not IEEE's nearest
 
 
 def prepares(*names: str, approximate: bool = False) -> Callable[[Maker], Maker]:
-    """Registers the maker of these operations."""
+    """Returns a decorator that registers the maker of these operations. `approximate`: see APPROXIMATE."""
 
     def register(maker: Maker) -> Maker:
         for name in names:
@@ -34,7 +35,7 @@ def prepares(*names: str, approximate: bool = False) -> Callable[[Maker], Maker]
 
 
 def prepares_fold(name: str) -> Callable[[FoldMaker], FoldMaker]:
-    """The same for an operation that carries a region, which somebody else evaluates."""
+    """Returns a decorator that registers the maker of an operation with a region, which the caller evaluates."""
 
     def register(maker: FoldMaker) -> FoldMaker:
         FOLDS[name] = maker

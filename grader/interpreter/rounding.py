@@ -1,4 +1,4 @@
-"""Rounding that numpy lacks: once from float64, toward zero, to integers that saturate; and products kept exactly."""
+"""Rounding that numpy lacks: in one step from float64, toward zero, to integers that saturate; and exact products."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
 
 
 def flushed(x: np.ndarray) -> np.ndarray:
-    """0, with its sign, for what lies below float32's normal numbers; floats of other types as they are.
+    """Returns float32 with subnormal numbers replaced by 0 of the same sign; floats of other types as they are.
 
     Triton builds libdevice this way, and has the approximate instructions do it.
     """
@@ -28,9 +28,9 @@ def flushing(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 def to_odd(x: np.ndarray) -> np.ndarray:
-    """Float64 in float32, inexact results with an odd last bit.
+    """Returns float64 as float32, with an odd last bit where the result is inexact.
 
-    What is rounded to 22 bits or fewer after that is rounded as if at once (Boldo and Melquiond, Emulation of FMA and
+    Rounding this to 22 bits or fewer gives the same as rounding once (Boldo and Melquiond, Emulation of FMA and
     correctly rounded sums, 2008).
     """
     near = x.astype(F32)
@@ -41,12 +41,15 @@ def to_odd(x: np.ndarray) -> np.ndarray:
 
 
 def from_double(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Float64 rounded once, to nearest even, to any float; 8 bits saturate."""
+    """Returns float64 rounded once, to nearest even, to any type of floats; 8 bits saturate."""
     return narrowed(to_odd(x), dtype) if dtype == BF16 or dtype in BYTES else x.astype(dtype, copy=False)
 
 
 def toward_zero(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """A float rounded toward zero to a narrower one: too large a number becomes the largest, infinity stays."""
+    """Returns floats rounded toward zero to a narrower type. Too large a number becomes the largest finite number.
+
+    Infinity stays; in 8 bits it saturates.
+    """
     x = wide(x).astype(F64)
     near = from_double(x, dtype)
     bits = near.view(f"i{dtype.itemsize}")  # sign and magnitude: one less is one step toward zero
@@ -54,14 +57,14 @@ def toward_zero(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def to_integer(x: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Whole floats as integers between the bounds, in int64 (uint64 where `high` needs it).
+    """Returns whole floats as integers that saturate at the bounds, in int64 (uint64 where `high` needs it).
 
-    NaN is 0; where 64 bits take part on either side, only the highest bit is set (PTX ISA, cvt).
+    NaN becomes 0, or an integer with only the highest bit set if either side has 64 bits (PTX ISA, cvt).
     """
     dtype = np.dtype(np.int64) if high < 1 << 63 else np.dtype(np.uint64)
     no_number = (low or (high >> 1) + 1) if x.dtype == F64 or high >> 62 else 0
     x = wide(x).astype(F64)
-    below, above, neither = x <= low, x >= high, np.isnan(x)  # of 64 bits `high` becomes 2^63 or 2^64: still right
+    below, above, neither = x <= low, x >= high, np.isnan(x)  # a `high` of 64 bits becomes 2^63 or 2^64: still right
     out = np.where(below | above | neither, 0, x).astype(dtype)
     for where, value in ((below, low), (above, high), (neither, no_number)):
         np.copyto(out, dtype.type(value), where=where)
@@ -69,14 +72,14 @@ def to_integer(x: np.ndarray, low: int, high: int) -> np.ndarray:
 
 
 def two_sum(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded sum and what rounding lost (Knuth, The Art of Computer Programming 2, 4.2.2)."""
+    """Returns the rounded sum and its rounding error (Knuth, The Art of Computer Programming 2, 4.2.2)."""
     total = x + y
     part = total - x
     return total, (x - (total - part)) + (y - part)
 
 
 def two_product(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded product of float64 and what rounding lost (Dekker 1971); 0 where splitting would overflow."""
+    """Returns the rounded product of float64 and its rounding error (Dekker 1971); 0 where splitting would overflow."""
     product = x * y
     (x_high, x_low), (y_high, y_low) = _halves(x), _halves(y)
     lost = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
@@ -90,11 +93,11 @@ def _halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fused(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """x * y + z, floats of one type, rounded once.
+    """Returns x * y + z for floats of one type, rounded once.
 
     Up to float32 the product is exact in float64; the sum is rounded to 53 bits there before it is rounded to its own
-    type, which differs from one rounding about once in 2^29 times. In float64 the product's lost part is added last,
-    which differs about as rarely.
+    type, which differs from a single rounding about once in 2^29 times. In float64 the product's rounding error is
+    added last, which differs about as rarely.
     """
     dtype = z.dtype
     if dtype != F64:
@@ -103,7 +106,7 @@ def fused(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     product, lost = two_product(x, y)
     total, also_lost = two_sum(product, z)
     rest = lost + also_lost
-    total = np.where(np.isfinite(total) & (rest != 0), total + rest, total)  # of -0.0 nothing is lost
+    total = np.where(np.isfinite(total) & (rest != 0), total + rest, total)  # keeps -0.0
     return np.where(np.isinf(z) & np.isfinite(x) & np.isfinite(y), z, total)  # whatever the product came to
 
 
@@ -111,7 +114,7 @@ def fused(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def exact_product(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of floats of one type, in float64: two numbers whose sum it is."""
+    """Returns two float64 whose sum is the exact product of floats of one type."""
     if x.dtype == F64:
         return two_product(x, y)
     product = x.astype(F64) * y
@@ -119,7 +122,10 @@ def exact_product(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def directed(near: np.ndarray, lost: np.ndarray, direction: str) -> np.ndarray:
-    """The float next to the true value: rd down, ru up, rz toward zero; `lost`'s sign is that of true - `near`."""
+    """Returns the float next to the true value in a direction: rd down, ru up, rz toward zero.
+
+    `near` is the nearest float; `lost` has the sign of true - `near`.
+    """
     if direction == "rd":
         return np.where(lost < 0, np.nextafter(near, -np.inf), near)
     if direction == "ru":

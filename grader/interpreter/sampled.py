@@ -1,8 +1,8 @@
-"""Some programs of each launch of a call, on memory that is made when they touch it.
+"""Carries out some programs of each launch of a call, on memory that is made when they touch it.
 
-Sizes that only a GPU gets through have more programs and bytes than can be carried out here. A sample of whole programs
-shows where addresses lead, and what these programs store. What the others store is not known: memory that another
-launch may have written counts as initialised.
+Sizes that only a GPU can handle have more programs and bytes than can be carried out here. A sample of whole programs
+shows where addresses lead, and what these programs store. The stores of the other programs are not known: memory that
+another launch may have written counts as initialised.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from grader.wire.recorded_results import results_by_name
 
 MOST_PAGED = 160 << 20  # bytes of the pages of one buffer
 MOST_LANES = 1 << 25  # elements that the operations of a launch yield; no further program is begun after that
-MOST_LANES_OF_ONE = 1 << 26  # and a program that goes on for so many is given up
+MOST_LANES_OF_ONE = 1 << 26  # a program that goes on for this many more is given up
 MOST_STEPS = 100_000  # operations of a launch: a program that goes through millions of rows is left to a GPU
-MOST_NUMBERED = 1 << 31  # programs that have a number here
+MOST_NUMBERED = 1 << 31  # only programs below this number are chosen
 
 
 class SampledCall(Call):
-    """`inputs`: of each argument the bytes of its table, none for an output."""
+    """A call of which a sample of programs runs. `inputs`: the bytes of each argument's table, none for an output."""
 
     run_programs = 0  # of the last launch
 
@@ -73,7 +73,7 @@ class SampledCall(Call):
             self._count_for_all(before, math.prod(grid))
 
     def _count_for_all(self, before: dict[Buffer, Counts], programs: int) -> None:
-        """What a launch has moved, as if all of its programs had moved as much as those of the sample did."""
+        """Scales a launch's traffic to all of its programs, as if each moved as much as a program of the sample."""
         for buffer, earlier in before.items():
             for name in SUMS:
                 count = getattr(earlier, name)
@@ -81,7 +81,7 @@ class SampledCall(Call):
                 setattr(buffer.counts, name, count + more)
 
     def _outputs(self) -> tuple[dict, bytes]:
-        """In place of each result what was stored of it: offsets, programs and values, by element."""
+        """Returns the reply's fields and blob: for each result the stored elements, as offsets, programs and values."""
         request, sampled, blob = self.request, [], bytearray()
         results = results_by_name(self.recorded.returned, request.arguments, request.returns, request.updates)
         for name, result in results.items():
@@ -105,7 +105,7 @@ def _content(table: np.ndarray, view: View) -> Callable[[np.ndarray], np.ndarray
 
 
 def programs_of(grid: tuple[int, ...], count: int, seed: int) -> list[int]:
-    """Numbers of at most so many programs: the first, the last, the corners of the grid, and some that are drawn.
+    """Returns the numbers of at most `count` programs: the first, the last, corners of the grid, and random programs.
 
     A number counts the first axis fastest.
     """

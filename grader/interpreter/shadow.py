@@ -1,12 +1,12 @@
-"""What is remembered of a buffer: which program wrote and which read every part of it.
+"""The record of accesses to a buffer: which program wrote and which read every part of it.
 
-A buffer is divided into units, the smallest elements that anybody has used in it. `writer` and `reader` belong to one
-launch, since races are between the programs of one launch; what is initialised, and by which program last, belongs to
-the whole call, so that a second kernel may read what a first one wrote.
+A buffer is divided into units, the smallest elements that any access to it has used. `writer` and `reader` belong to
+one launch, since races are between the programs of one launch. Which units are initialised, and the last program that
+wrote each, belongs to the whole call, so that a second kernel may read what a first kernel wrote.
 
 An access comes as units (a slice, or int64 numbers) and as owners (int32): the program of each unit, in the order in
-which programs take their turns, those of one program together. Many programs in one access are what they would be one
-after another: whoever comes later meets what the earlier ones left.
+which programs take their turns, grouped by program. Many programs in one access count as if they ran one after another:
+a later program finds what earlier programs left.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 NOBODY, SEVERAL = -1, -2  # instead of a program number
 ATOMIC = -3  # a unit that only atomics have changed holds ATOMIC - p, p the last of their programs
-OLD_CONTENT = -2  # in a map of writers: not written by a kernel, but initialised all the same
+OLD_CONTENT = -2  # in a map of writers: initialised, but not written by a kernel
 MOST_LOCKS = 16  # lanes of an atomic that may be meant to order programs (a lock, a counter); more are data
 ACQUIRE, RELEASE, ACQUIRE_RELEASE = 2, 3, 4  # orders of an atomic as the compiler numbers them; 1 is relaxed
 
@@ -28,7 +28,7 @@ TABLES = ("initialised", "last_writer", "writer", "reader", "written_at", "read_
 
 @dataclass
 class Sight:
-    """One kind of mistake in one access: which of its units, and the other program of each, where there is one."""
+    """A kind of mistake in one access: which of its units are wrong, and the other program of each, if there is any."""
 
     kind: str
     bad: np.ndarray  # bool
@@ -36,10 +36,10 @@ class Sight:
 
 
 class Order:
-    """What the running program is ordered after: for each other program, everything it did until that time.
+    """The programs that the running program is ordered after, each with the time up to which it is so.
 
-    The clock ticks at every atomic that may be a lock or a ticket. What a program did before its atomic is seen by
-    those who meet it there later; what it does afterwards is not.
+    The clock ticks at every atomic that may be a lock or a ticket. A program that meets an atomic's unit later sees
+    everything that the atomic's program did before the atomic, but nothing that it did afterwards.
     """
 
     def __init__(self) -> None:
@@ -51,12 +51,15 @@ class Order:
         self.after = {}
 
     def note_semantics(self, semantics: int) -> None:
-        """Relaxed orders nothing, acquire and release order one side each."""
+        """Sets what an atomic orders: relaxed nothing, acquire and release one side each, acquire-release both."""
         self.joins = semantics in (ACQUIRE, ACQUIRE_RELEASE)
         self.publishes = semantics in (RELEASE, ACQUIRE_RELEASE)
 
     def meet(self, released: dict[int, int], program: int) -> None:
-        """An atomic on a unit where `released` programs did theirs."""
+        """Orders a program after the programs in `released`, which released a unit, and adds it to them.
+
+        An acquire takes over their times; a release adds the times of this program.
+        """
         if self.joins:
             for other, until in released.items():
                 self.after[other] = max(until, self.after.get(other, -1))
@@ -66,10 +69,10 @@ class Order:
 
 
 class Shadow:
-    """Tables over the units of `size` bytes; each is made when it is first needed."""
+    """Tables over the units of a buffer of `size` bytes. Each table is made when it is first needed."""
 
     def __init__(self, size: int, unit: int, initialised: bool, fixed: bool = True):
-        """`fixed`: the size stays."""
+        """Makes the record of a buffer without accesses. `unit`: bytes. `fixed`: the size stays."""
         self.size, self.unit, self.fixed = size, unit, fixed
         self.initialised: np.ndarray | None = None if initialised else np.zeros(self.count, bool)  # None: all of it
         self.last_writer: np.ndarray | None = None  # over all launches of the call
@@ -78,7 +81,7 @@ class Shadow:
     def _forget_launch(self) -> None:
         self.writer: np.ndarray | None = None  # None: nobody has written yet
         self.reader: np.ndarray | None = None
-        self.written_at: np.ndarray | None = None  # when, by the clock that atomics tick
+        self.written_at: np.ndarray | None = None  # when, by the clock of Order
         self.read_at: np.ndarray | None = None
         self.released: dict[int, dict[int, int]] = {}  # unit -> what the next atomic there is ordered after
 
@@ -89,7 +92,7 @@ class Shadow:
     # ---- units ---------------------------------------------------------------------------------------------------
 
     def refine(self, unit: int) -> None:
-        """Somebody uses elements of so few bytes."""
+        """Divides units further if they are larger than `unit` bytes."""
         if unit >= self.unit:
             return
         factor, self.unit = self.unit // unit, unit
@@ -108,7 +111,7 @@ class Shadow:
                 setattr(self, name, np.concatenate([table, rest]))
 
     def fill(self, units: Units) -> None:
-        """The host has initialised these units."""
+        """Marks units as initialised by the host."""
         if self.initialised is not None:
             self.initialised[units] = True
 
@@ -124,7 +127,10 @@ class Shadow:
     def note_load(
         self, units: Units, owners: np.ndarray, distinct: bool, order: Order | None, shared: bool
     ) -> Iterator[Sight]:
-        """`distinct`: no unit comes twice. `shared`: others may write here, so who reads is kept."""
+        """Notes a load; yields its mistakes. `distinct`: no unit comes twice.
+
+        `shared`: other programs may write here, so readers are noted.
+        """
         writer = None if self.writer is None else self.writer[units]
         if self.initialised is not None:
             bad = ~self.initialised[units]
@@ -146,13 +152,13 @@ class Shadow:
             self.reader[units] = np.where(mixed, np.int32(SEVERAL), owners) if mixed.any() else owners
         if distinct:
             return
-        stands = self.reader[units]  # of several programs in this access the last one stands there
+        stands = self.reader[units]  # of several programs in this access, the last is there
         lost = (stands != owners) & (stands != SEVERAL)
         if lost.any():
             self.reader[units[lost]] = SEVERAL
 
     def note_store(self, units: Units, owners: np.ndarray, distinct: bool, order: Order | None) -> Iterator[Sight]:
-        """`distinct`: no unit comes twice."""
+        """Notes a store; yields its mistakes. `distinct`: no unit comes twice."""
         foreign, others = None, None
         if self.writer is not None:
             others = self.writer[units]
@@ -173,7 +179,7 @@ class Shadow:
             self._noted("written_at", units, order.clock)
 
     def _first_owners(self, units: np.ndarray, owners: np.ndarray) -> np.ndarray:
-        """Of each unit the first program of the access under way; `writer` holds the last."""
+        """Returns for each unit the first program of the access under way; `writer` holds the last."""
         last = self.writer[units]
         self.writer[units[::-1]] = owners[::-1]
         first = self.writer[units]
@@ -181,14 +187,17 @@ class Shadow:
         return first
 
     def note_atomic(self, units: Units, owners: np.ndarray, order: Order | None) -> Iterator[Sight]:
-        """Atomics of several programs are fine; an atomic after another program's plain store is not."""
+        """Notes an atomic; yields its mistakes. Atomics of several programs are fine.
+
+        An atomic after another program's plain store is a race.
+        """
         if self.writer is None:
             self._noted("writer", units, ATOMIC - owners)
         else:
             writer = self.writer[units]
             foreign = (writer != owners) & (writer >= 0)
             yield from self._races("race-atomic-after-write", foreign, writer, order, "written_at", units)
-            self.writer[units] = np.where(writer >= 0, writer, ATOMIC - owners)  # a plain store stays in sight
+            self.writer[units] = np.where(writer >= 0, writer, ATOMIC - owners)  # a plain store stays recorded
         if order is not None and owners.size <= MOST_LOCKS:
             numbers = range(units.start, units.stop) if isinstance(units, slice) else units.tolist()
             for unit, program in zip(numbers, owners.tolist()):
@@ -199,7 +208,7 @@ class Shadow:
         self, kind: str, bad: np.ndarray, others: np.ndarray, order: Order | None, when: str, units: Units
     ) -> Iterator[Sight]:
         if order is not None and order.after and bad.any():
-            # An atomic has ordered this program after some; of SEVERAL it cannot be told.
+            # Atomics have ordered this program after some others; for SEVERAL this is unknown.
             seen = np.full(others.shape, -1, np.int32)
             for other, until in order.after.items():
                 seen[others == other] = until
@@ -210,7 +219,10 @@ class Shadow:
     # ---- the end of a launch and of the call ---------------------------------------------------------------------
 
     def end_launch(self, number_of) -> bool:
-        """Whether the launch wrote anything. `number_of` turns program numbers into what a map of writers holds."""
+        """Ends the launch. Returns whether it wrote anything.
+
+        `number_of` turns program numbers into the numbers that a map of writers holds.
+        """
         wrote = self.writer is not None
         if wrote:
             self._keep_writers(number_of)
@@ -233,14 +245,14 @@ class Shadow:
                 self.initialised = None
 
     def writers(self) -> np.ndarray:
-        """int32, by unit: the last program that wrote it, NOBODY, or OLD_CONTENT."""
+        """Returns int32 by unit: the last program that wrote it, NOBODY, or OLD_CONTENT."""
         table = np.full(self.count, NOBODY, np.int32) if self.last_writer is None else self.last_writer
         old = (table == NOBODY) & (True if self.initialised is None else self.initialised)
         return np.where(old, np.int32(OLD_CONTENT), table) if old.any() else table
 
 
 def _empty(table: str) -> int:
-    """What a table holds where nothing has happened."""
+    """Returns the entry of a table for a unit without accesses."""
     return NOBODY if table in ("writer", "reader", "last_writer") else 0
 
 

@@ -1,6 +1,7 @@
-"""Values that come out of nothing, and tensors in another shape: nothing is computed here.
+"""Constants, ranges, and operations that move, repeat or count elements.
 
-Axis 0 of an array counts programs; axis n of a tensor is axis n + 1 of its array, and is 1 where all is equal along it.
+Axis 0 of an array counts programs. Axis n of a tensor is axis n + 1 of its array, and has length 1 where all elements
+along it are equal.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ def always(x: np.ndarray) -> Callable[[], np.ndarray]:
 
 
 def number(value: Any, dtype: np.dtype) -> np.ndarray:
-    """One value of the text, [1]: a whole number where a float is meant stands for the float's bits."""
+    """Returns one value of the text as an array [1]. Raises Unsupported for a value that does not fit the type.
+
+    A whole number where a float is meant stands for the float's bits.
+    """
     bits = np.dtype(f"u{dtype.itemsize}")
     if dtype.kind == "b":
         return np.array([bool(value)])
@@ -50,7 +54,7 @@ def _constant(op: Operation) -> Computed:
 
 @prepares("ub.poison")
 def _poison(op: Operation) -> Computed:
-    """What no program uses, or one that leaves undefined what it means: zeros."""
+    """Returns a function that gives zeros. A program with a defined meaning does not use the value."""
     return always(np.zeros((1,) * (1 + len(op.result_types[0].shape)), dtype_of(op.result_types[0])))
 
 
@@ -89,7 +93,7 @@ def _expand_dims(op: Operation) -> Computed:
 
 @prepares("tt.reshape")
 def _reshape(op: Operation) -> Computed:
-    """Row by row, also where the text allows any order."""
+    """Returns the function that reshapes row by row, also where the text allows any order."""
     old, new = op.operand_types[0].shape, op.result_types[0].shape
     if _without_ones(old) == _without_ones(new):  # axes of 1 come or go: what is broadcast stays so
         kept = [axis + 1 for axis, size in enumerate(old) if size != 1]
@@ -122,7 +126,7 @@ def _transpose(op: Operation) -> Computed:
 
 
 def same_programs(*xs: np.ndarray) -> list[np.ndarray]:
-    """All with one number of programs."""
+    """Returns all arrays, broadcast to the same number of programs."""
     count = max(x.shape[0] for x in xs)
     return [x if x.shape[0] == count else np.broadcast_to(x, (count, *x.shape[1:])) for x in xs]
 
@@ -139,7 +143,7 @@ def _split(op: Operation) -> Computed:
 
 @prepares("tt.cat")
 def _cat(op: Operation) -> Computed:
-    """One after the other, although the text promises no order."""
+    """Returns the function that puts one operand after the other, although the text promises no order."""
     shapes = [type.shape for type in op.operand_types]
 
     def join(*xs: np.ndarray) -> np.ndarray:
@@ -150,7 +154,10 @@ def _cat(op: Operation) -> Computed:
 
 @prepares("tt.gather")
 def _gather(op: Operation) -> Computed:
-    """Of an index outside of the tensor, which has no meaning, the element nearest to it."""
+    """Returns the function that gathers elements.
+
+    An index outside of the tensor, which is undefined, gets the nearest element.
+    """
     axis, source_type, index_type = op.attributes["axis"] + 1, *op.operand_types
     last = source_type.shape[axis - 1] - 1
 
@@ -163,7 +170,7 @@ def _gather(op: Operation) -> Computed:
 
 @prepares("tt.histogram")
 def _histogram(op: Operation) -> Computed:
-    """How often each number from 0 on occurs; the others, which have no bin, are left out."""
+    """Returns the function that counts how often each number from 0 on occurs; numbers without a bin are left out."""
     shape, (bins,) = op.operand_types[0].shape, op.result_types[0].shape
     dtype = dtype_of(op.result_types[0])
 

@@ -1,4 +1,4 @@
-"""What a watched program held, in numbers and words that fit on a screen."""
+"""Describes the values of a watched program, in numbers and words that fit on a screen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ KINDS = {"tt.load": "load", "tt.descriptor_load": "load", "tt.descriptor_gather"
 
 @dataclass(slots=True)
 class _At:
-    """A value, or a turn of a loop (`noted` None; `turn` 0: turns that were not kept), in the order of the program."""
+    """A value or an iteration of a loop, in the order of the program.
+
+    For an iteration `noted` is None; `turn` 0 stands for the iterations that were not kept.
+    """
 
     noted: Noted | None
     loop: Loop | None  # around it
@@ -33,12 +36,15 @@ class _At:
 
 
 def told(watcher: Watcher, others: list[Watcher]) -> list[WatchedStep]:
-    """`others`: of the same program with other values in all that holds none."""
+    """Returns the steps of a watched program.
+
+    `others` have watched the same program with other values in all memory and lanes that hold no value.
+    """
     runs = [_in_order(other.all) for other in others]
     steps = []
     for one in _in_order(watcher.all):
         twins = [(run, next(run, None)) for run in runs]
-        # Those that have gone another way from here on tell nothing more.
+        # Runs that have gone another way from here on are compared no further.
         runs = [run for run, twin in twins if twin is not None and _same(one, twin)]
         alike = [twin.noted for run, twin in twins if run in runs]
         steps.append(_step(one, alike, watcher) if one.noted else _turn(one))
@@ -46,7 +52,7 @@ def told(watcher: Watcher, others: list[Watcher]) -> list[WatchedStep]:
 
 
 def _without_means(steps: list[WatchedStep]) -> list[WatchedStep]:
-    """Less what only changes a shape or a type on the way to a value of the same variable."""
+    """Returns the steps that do not merely change a shape or a type on the way to a value of the same variable."""
     return [
         step
         for step, following in zip_longest(steps, steps[1:])
@@ -74,7 +80,7 @@ def _in_order(passage: Passage, loop: Loop | None = None, depth: int = 0) -> Ite
 
 
 def _same(one: _At, other: _At) -> bool:
-    """Whether two runs of the program are at the same place."""
+    """Returns whether two runs of the program are at the same place."""
     if one.noted is None or other.noted is None:
         return one.noted is other.noted and one.loop.operation is other.loop.operation and one.turn == other.turn
     return one.noted.operation is other.noted.operation and one.noted.place == other.noted.place
@@ -93,7 +99,7 @@ def _turn(at: _At) -> WatchedStep:
 
 
 def _lines(place: Place, callers: tuple[Place, ...]) -> list[int]:
-    """Of the calls that led to a place, the outermost first."""
+    """Returns the lines of the calls that led to a place, the outermost first."""
     return [*(caller.line for caller in callers), *place.via[::-1]]
 
 
@@ -145,12 +151,15 @@ def _tell(step: WatchedStep, noted: Noted, twins: list[Noted], watcher: Watcher)
 
 
 def _differing(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """One NaN is as good as another."""
+    """Returns where two arrays differ, as bools. Two NaN count as equal."""
     return (one != other) & ~((one != one) & (other != other))
 
 
 def _untouched(step: WatchedStep, noted: Noted) -> tuple[np.ndarray, np.ndarray]:
-    """Lanes of an access that are masked off, and lanes that are not and lead nowhere; tells what the others touch."""
+    """Returns two arrays of bools: lanes of an access that are masked off, and active lanes that lead nowhere.
+
+    Writes into `step` what the other lanes touch.
+    """
     shape, nothing = noted.type.shape, np.zeros(noted.type.shape, bool)
     if step.kind not in ("load", "store", "atomic"):
         return nothing, nothing
@@ -178,7 +187,10 @@ def _tell_touched(step: WatchedStep, noted: Noted) -> None:
 
 
 def _led_to(step: WatchedStep, pointers: np.ndarray, watcher: Watcher) -> np.ndarray | None:
-    """Elements from the first one of the argument that all these pointers were made from; None: of several, or none."""
+    """Returns pointers as numbers of elements, counted from the first of the argument that they were made from.
+
+    None where they were made from several arguments, or from none.
+    """
     numbers = np.unique(pointers >> SHIFT)
     number = int(numbers[0]) - 1 if numbers.size == 1 else -1
     argument = watcher.arguments[number] if 0 <= number < len(watcher.arguments) else None

@@ -12,7 +12,7 @@ from grader.interpreter.findings import Turn
 from grader.wire.messages import TracedAccess
 
 MOST_ACCESSES = MOST_LANES = 256
-MOST_NOTED = 1 << 13  # accesses of all programs, of which the first ones are told
+MOST_NOTED = 1 << 13  # accesses of all programs; the first MOST_ACCESSES are reported
 MASKED = -1
 NO_OFFSET = -(1 << 62)  # of a lane that is masked off
 
@@ -29,15 +29,16 @@ class _Noted:
 
 @dataclass
 class Trace:
-    """Offsets become elements at the end: what the result is called and how it is shaped is not known before."""
+    """The accesses noted so far. Offsets become elements at the end, when names and shapes of results are known."""
 
     _noted: list[_Noted] = field(default_factory=list)
     _by_program: Counter = field(default_factory=Counter)
 
     def note(self, turn: Turn, access: TracedAccess, buffer: Buffer, offsets: np.ndarray) -> None:
-        """`access` without its argument and elements; `offsets` by lane, NO_OFFSET where masked off.
+        """Notes an access, without its argument and elements yet. `offsets`: by lane, NO_OFFSET where masked off.
 
-        Of more lanes than are told those that are masked off are left out: a small tensor shows in a large tile too.
+        If an access has more than MOST_LANES lanes, masked lanes are left out: a small tensor shows in a large tile
+        too.
         """
         program = access.launch, *access.program
         if len(self._noted) < MOST_NOTED and self._by_program[program] < MOST_ACCESSES:
@@ -46,7 +47,7 @@ class Trace:
             self._noted.append(_Noted(turn, access, buffer, shown[:MOST_LANES].copy()))
 
     def accesses(self) -> list[TracedAccess]:
-        """Launch by launch and program by program, as if one ran after the other."""
+        """Returns the accesses launch by launch and program by program, as if programs ran one after another."""
         first = sorted(self._noted, key=lambda noted: noted.turn)[:MOST_ACCESSES]
         for noted in first:
             noted.access.argument = noted.buffer.label
@@ -55,6 +56,6 @@ class Trace:
 
 
 def _number(buffer: Buffer, offset: int) -> int:
-    """An element's number in the argument, counted row by row."""
+    """Returns an element's number in the argument, counted row by row; MASKED for a lane without an element."""
     index = [] if offset == NO_OFFSET else buffer.view.element(offset)
     return int(np.ravel_multi_index(index, buffer.view.shape)) if index else MASKED

@@ -18,7 +18,10 @@ SUMS = ("read", "written", "used", "moved", "asked")  # of all programs
 
 @dataclass
 class Counts:
-    """Bytes of one buffer, over all launches of the call; `used`, `moved`, `asked`, `by_one` as in wire's Traffic."""
+    """Bytes moved to and from one buffer, over all launches of the call.
+
+    `used`, `moved`, `asked` and `by_one` are as in wire's Traffic.
+    """
 
     read: int = 0
     written: int = 0
@@ -29,7 +32,7 @@ class Counts:
     of_programs: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # read in the launch under way
 
     def note_readers(self, owners: np.ndarray, item: int) -> None:
-        """One load: `owners` is the program of each lane."""
+        """Counts a load for each program. `owners`: the program of each lane. `item`: bytes of an element."""
         read = np.bincount(owners) * item
         self.of_programs = _grown(self.of_programs, read.size)
         self.of_programs[: read.size] += read
@@ -44,19 +47,19 @@ def is_increasing(values: np.ndarray) -> bool:
 
 
 def starts_of_runs(values: np.ndarray) -> np.ndarray:
-    """Where in a 1-D array another value begins, the first place included."""
+    """Returns the positions in a 1-D array where another value begins, the first position included."""
     return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
 
 
 class Runs:
-    """Lanes of one access by program: those of each stand together."""
+    """The lanes of one access by program. The lanes of each program are adjacent."""
 
     def __init__(self, owners: np.ndarray):
         self.starts = starts_of_runs(owners)
         self.lengths = np.diff(self.starts, append=owners.size)
 
     def distinct(self, values: np.ndarray) -> int:
-        """How many different values there are, each program's counted by themselves. values: int64, by lane."""
+        """Returns the number of different values, counted for each program separately. values: int64, by lane."""
         borders = self.starts[1:] - 1
         ordered = values[1:] >= values[:-1]
         ordered[borders] = True
@@ -68,17 +71,20 @@ class Runs:
         return 1 + int(np.count_nonzero(changes))
 
     def spans(self, offsets: np.ndarray) -> np.ndarray:
-        """Of each program how far its last offset lies from its first; int64."""
+        """Returns by program how far its highest offset lies above its lowest (int64)."""
         return np.maximum.reduceat(offsets, self.starts) - np.minimum.reduceat(offsets, self.starts)
 
 
 def count_instruction(counts: Counts, kind: str, offsets: np.ndarray, item: int, owners: np.ndarray) -> int:
-    """Adds what one load, store or atomic moves; -> bytes of its different elements. offsets: int64, by lane."""
+    """Adds the bytes that a load, store or atomic moves to `counts`. Returns the bytes of its different elements.
+
+    offsets: int64, in bytes, by lane.
+    """
     runs = Runs(owners)
     used = item * runs.distinct(offsets)
     if kind != "load":
         counts.written += used
-    close = runs.spans(offsets) + item <= SECTOR  # few numbers, or a single one, move a sector however they lie
+    close = runs.spans(offsets) + item <= SECTOR  # a few numbers, or a single number, move a sector however they lie
     if close.any():
         wide = np.repeat(~close, runs.lengths)
         offsets, owners = offsets[wide], owners[wide]
@@ -91,14 +97,17 @@ def count_instruction(counts: Counts, kind: str, offsets: np.ndarray, item: int,
 
 
 class Groups:
-    """Of a buffer: which units the groups of programs that run at the same time have read."""
+    """For one buffer, which units have been read by groups of programs that run at the same time."""
 
     def __init__(self) -> None:
         self.seen: dict[int, np.ndarray] = {}
         self.tickets = np.zeros(0, np.int32)  # by unit: scratch
 
     def count_fresh(self, units: Units, groups: np.ndarray, size: int) -> int:
-        """How many different units no program of their group has read before. `groups`: of each unit, increasing."""
+        """Returns the number of different units that no program of their group has read before.
+
+        `groups`: the group of each unit, increasing. `size`: the number of units in the buffer.
+        """
         numbers = np.arange(units.start, units.stop) if isinstance(units, slice) else units
         starts = starts_of_runs(groups).tolist()
         return sum(
@@ -112,14 +121,14 @@ class Groups:
         seen[fresh] = True
         self.tickets = _grown(self.tickets, size)
         own = np.arange(fresh.size, dtype=np.int32)
-        self.tickets[fresh] = own  # of equal units the last one's stays
+        self.tickets[fresh] = own  # the last of equal units stays
         return int(np.count_nonzero(self.tickets[fresh] == own))
 
     def refine(self, factor: int) -> None:
         self.seen = {group: np.repeat(table, factor) for group, table in self.seen.items()}
 
     def forget_before(self, group: int) -> None:
-        """Groups that have ended."""
+        """Forgets the groups below this number, which have ended."""
         self.seen = {number: table for number, table in self.seen.items() if number >= group}
 
 

@@ -1,4 +1,4 @@
-"""The first call with a key of an autotuned kernel: a trial run on the call's own memory, then the run that counts."""
+"""The first call of an autotuned kernel with a key: a trial run on the call's own memory, then the run that counts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Read, Write = Callable[[View], np.ndarray], Callable[[View, np.ndarray], None]
 def with_a_trial(
     steps: list[Step], config: int, kept: list[str], read: Read, write: Write
 ) -> Iterator[PlannedLaunch | Fill | Data]:
-    """The steps, each choice carried out once more before it counts, between its hooks.
+    """Yields the steps; a tuned choice is carried out once more before it counts, between its hooks.
 
-    `kept`: arguments of a kernel that are put back after the trial beside those that its file names. `read` and
-    `write`: of a view's memory, between two of the steps that are given.
+    `kept`: a kernel's arguments that are restored after the trial, besides the arguments that its file names. `read`
+    and `write` access a view's memory; they are called between two of the steps.
     """
     for step in steps:
         if not isinstance(step, Choice) or step.tuning is None:
@@ -35,7 +35,7 @@ def with_a_trial(
 
 
 def _views(choice: Choice, config: int, names: list[str]) -> Iterator[View]:
-    """Of the tensors that the configuration's kernel gets under these names."""
+    """Yields the views of the tensors that the configuration's kernel gets under these names."""
     for step in steps_with([choice], config):
         if isinstance(step, PlannedLaunch):
             yield from (one.view for one in step.parameters if one.name in names and one.view is not None)

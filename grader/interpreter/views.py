@@ -1,4 +1,4 @@
-"""Where a tensor's elements lie in its buffer, and which bytes between the first and the last are not its own."""
+"""Strided views: where a tensor's elements lie in its buffer, and the bytes between them that belong to others."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
-MOST_HOLE_ELEMENTS = 1 << 26  # that a table of holes is made for; of larger views strides tell
+MOST_HOLE_ELEMENTS = 1 << 26  # of the largest view with a table of holes; the holes of larger views follow from strides
 
 
 @dataclass(frozen=True)
 class View:
-    """A strided view of a buffer. Offsets count bytes from the buffer's first one, strides elements, none negative."""
+    """A strided view of a buffer.
+
+    Offsets are bytes from the buffer's first byte; strides are elements, never negative.
+    """
 
     offset: int
     shape: tuple[int, ...]
@@ -22,7 +25,7 @@ class View:
 
     @cached_property
     def span(self) -> int:
-        """Elements from the first to the last, holes counted."""
+        """The number of elements from the first to the last, holes included."""
         if not all(self.shape):
             return 0
         return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
@@ -37,18 +40,18 @@ class View:
 
     @cached_property
     def distinct(self) -> int:
-        """How many different elements there are: fewer than the shape says where a stride is 0."""
+        """The number of different elements: fewer than the shape says where a stride is 0."""
         return math.prod(n for n, s in zip(self.shape, self.strides, strict=True) if s or not n)
 
     @cached_property
     def _steps(self) -> list[tuple[int, int, int]]:
-        """(stride, size, dimension) of the dimensions that move, the widest stride first."""
+        """(stride, size, dimension) of dimensions with several elements and a stride above 0, widest stride first."""
         moving = [(s, n, dim) for dim, (n, s) in enumerate(zip(self.shape, self.strides)) if n > 1 and s > 0]
         return sorted(moving, key=lambda step: -step[0])
 
     @cached_property
     def _nested(self) -> bool:
-        """Whether each dimension's steps are wider than all that lies inside of one step."""
+        """True where each dimension's stride is at least as wide as everything that the narrower dimensions span."""
         inner = [1 + sum((n - 1) * s for s, n, _ in self._steps[at + 1 :]) for at in range(len(self._steps))]
         return all(stride >= span for (stride, _, _), span in zip(self._steps, inner))
 
@@ -58,7 +61,10 @@ class View:
 
     @cached_property
     def holes(self) -> np.ndarray | None:
-        """For each element from the first to the last: is it outside the view? None: none is, or too many to list."""
+        """Bools, from the first element to the last: true outside of the view.
+
+        None without holes, or if too many to list.
+        """
         if not self.has_holes or self.span > MOST_HOLE_ELEMENTS:
             return None
         holes = np.ones(self.span, bool)
@@ -66,7 +72,7 @@ class View:
         return holes if holes.any() else None
 
     def in_holes(self, offsets: np.ndarray) -> np.ndarray | None:
-        """Which of these byte offsets (int64, from low to high) lie in holes; None: none."""
+        """Returns by byte offset (int64, from low to high) whether it lies in a hole. None if no hole is known."""
         if not self.has_holes:
             return None
         if self.span <= MOST_HOLE_ELEMENTS:
@@ -74,7 +80,10 @@ class View:
         return self._in_strides(offsets) if self._nested else None
 
     def is_solid(self, low: int, high: int) -> bool:
-        """Whether no hole is known from one byte offset to another, both inside."""
+        """Returns whether there is no hole from one byte offset to another, both inside.
+
+        False also where the view is too large for a table of holes.
+        """
         if self.holes is None:
             return self.span <= MOST_HOLE_ELEMENTS
         return not self.holes[self.linear(low) : self.linear(high) + 1].any()
@@ -88,7 +97,7 @@ class View:
         return bad | (rest != 0)
 
     def is_part_of(self, other: View) -> bool:
-        """Whether all elements of this view are the other's, as far as can be told."""
+        """Returns whether all elements of this view belong to the other view; True also if it is too large to check."""
         if self == other or not self.span:
             return True
         if self.low < other.low or self.high > other.high:
@@ -100,7 +109,7 @@ class View:
 
     @property
     def offsets(self) -> np.ndarray:
-        """Byte offsets of the elements, row by row (int64)."""
+        """The byte offsets of the elements, row by row (int64)."""
         offsets = np.full((1,) * len(self.shape), self.offset, np.int64)
         for dim, (size, stride) in enumerate(zip(self.shape, self.strides)):
             shape = [size if other == dim else 1 for other in range(len(self.shape))]
@@ -108,7 +117,7 @@ class View:
         return offsets.reshape(-1)
 
     def indices(self, offsets: np.ndarray) -> np.ndarray:
-        """[elements, dimensions]: indices in the view's shape of those byte offsets that lead to elements of it."""
+        """Returns [elements, dimensions]: the indices in the view's shape of byte offsets that lead to an element."""
         rest = (offsets - self.offset) // self.item
         index = np.zeros((rest.size, len(self.shape)), np.int64)
         inside = (offsets >= self.low) & (offsets < self.high)
@@ -118,11 +127,11 @@ class View:
         return index[inside & (rest == 0)]
 
     def linear(self, offset: int) -> int:
-        """Elements from the first one of the view; may be negative."""
+        """Returns the number of elements from the view's first element to a byte offset; it may be negative."""
         return (offset - self.offset) // self.item
 
     def holds(self, offset: int) -> bool:
-        """Whether an element of the view lies at this byte offset."""
+        """Returns whether an element of the view lies at this byte offset."""
         return self.low <= offset < self.high and not self.is_between(offset)
 
     def is_between(self, offset: int) -> bool:
@@ -132,7 +141,7 @@ class View:
         return bad is not None and bool(bad[0])
 
     def element(self, offset: int) -> list[int]:
-        """The index in the view's shape, [] if no element has this offset."""
+        """Returns the indices of the element at this byte offset; [] if there is none, or the shape is ()."""
         rest = self.linear(offset)
         if not self.low <= offset < self.high or not self.shape:
             return []

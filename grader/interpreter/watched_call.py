@@ -1,9 +1,9 @@
 """A call of which one program of each launch is watched.
 
-The call is carried out several times, with other values in all that holds none: masked lanes without `other`, lanes
-out of bounds, memory that nobody has written. A lane that differs comes of those, however far away they are. A value is
-alike by luck only if a maximum skips a NaN, or zero adds nothing: so one time they are infinite, one time zero, one
-time large.
+The call is carried out several times, with other values in everything that holds no value: masked lanes without
+`other`, lanes out of bounds, memory that nobody has written. A lane that differs between the runs was computed from
+these values, however indirectly. A lane agrees by luck only if a maximum skips a NaN, or zero adds nothing. So the
+values are infinite in the first run, then zero, then large.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grader.wire.messages import Launch
 from grader.wire.watched_program import MOST_LAUNCHES, MOST_STEPS, WatchedProgram, WatchedStep
 
 OTHER_FILLS = "zero", "large"
-SHARE, OTHER_SHARE = 0.5, 0.2  # of the call's time, of the run that is told and of each other
+SHARE, OTHER_SHARE = 0.5, 0.2  # shares of the call's time: of the run that is reported, and of each other run
 OUT_OF_TIME = ("endless", "grid")
 
 
@@ -60,7 +60,7 @@ def _program(one: _Watched, others: list[Watcher], room: int) -> WatchedProgram:
 
 
 def _as_json(program: WatchedProgram) -> dict:
-    """Steps are many: what is as usual is left out of them."""
+    """Returns the program as JSON. There are many steps, so fields with their usual value are left out of them."""
     usual = vars(WatchedStep(""))
     steps = [{name: value for name, value in vars(step).items() if value != usual[name]} for step in program.steps]
     return asdict(replace(program, steps=[])) | {"steps": steps}

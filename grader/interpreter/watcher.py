@@ -1,6 +1,6 @@
 """Keeps what one program computes, operation by operation, while it runs alone in its batch.
 
-Nothing is worked out here: arrays are kept as they are, and of a loop its first and its last turns.
+Nothing is worked out here: arrays are kept as they are, and only the first and the last iterations of a loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grader.wire.messages import TracedAccess
 if TYPE_CHECKING:
     from grader.interpreter.program import Frame, ReadyBlock, Step
 
-MOST_TURNS = 3  # of a loop, its first ones and as many of its last ones
+MOST_TURNS = 3  # iterations of a loop: that many of the first, and of the last
 MOST_HELD = 256 << 20  # bytes of arrays; what comes later is not kept
 LOOPS = ("scf.for", "scf.while")
 FOLDS = ("tt.reduce", "tt.scan", "tt.map_elementwise")  # regions that are evaluated lane by lane
@@ -30,7 +30,7 @@ STORED = {"tt.store": 1, "tt.atomic_rmw": 1, "tt.atomic_cas": 2, "tt.descriptor_
 
 @dataclass(slots=True)
 class Touched:
-    """An argument's lanes of one access: byte offsets, NO_OFFSET where a lane touches nothing of it."""
+    """The lanes of an access that touch one buffer: byte offsets, NO_OFFSET for a lane that touches nothing of it."""
 
     kind: str
     buffer: Buffer
@@ -48,12 +48,12 @@ class Noted:
     value: Any = None
     touched: list[Touched] = field(default_factory=list)
     mask: np.ndarray | None = None
-    callers: tuple[Place, ...] = ()  # of functions that were not inlined
+    callers: tuple[Place, ...] = ()  # calls, outermost first, of functions that were not inlined
 
 
 @dataclass(slots=True)
 class Passage:
-    """One turn of a loop, or all of the program."""
+    """An iteration of a loop, or all of the program."""
 
     items: list[Noted | Loop] = field(default_factory=list)
     held: int = 0  # bytes
@@ -68,7 +68,7 @@ class Loop:
     turns: int = 0
 
     def add(self, passage: Passage) -> Passage | None:
-        """And the turn that is not kept any more, if there is one."""
+        """Adds an iteration. Returns the iteration that is not kept any more, or None."""
         self.turns += 1
         if len(self.first) < MOST_TURNS:
             self.first.append(passage)
@@ -77,7 +77,7 @@ class Loop:
         return self.last.popleft() if len(self.last) > MOST_TURNS else None
 
     def kept(self) -> Iterator[tuple[int, Passage]]:
-        """Turns, from 1, in their order."""
+        """Yields the number, from 1, and the passage of each iteration that is kept, in order."""
         yield from enumerate(self.first, 1)
         yield from enumerate(self.last, self.turns - len(self.last) + 1)
 
@@ -88,7 +88,7 @@ class Watcher:
         self.arguments: list[Argument | None] = []  # of the launch: what pointers lead to
         self._held = 0  # bytes of all that is kept
         self._open: list[Passage] = [self.all]
-        self._loops: list[Loop | None] = []  # around what runs now; None: a branch, or a function
+        self._loops: list[Loop | None] = []  # around the running operation; None: a branch, or a function
         self._callers: tuple[Place, ...] = ()
         self._touched: list[Touched] = []
         self._arguments_follow = True
@@ -96,7 +96,7 @@ class Watcher:
     # ---- what runs ---------------------------------------------------------------------------------------------------
 
     def carry_out(self, block: ReadyBlock, frame: Frame) -> None:
-        """All but the terminator of a block, in the place of its own `run`."""
+        """Carries out all but the terminator of a block, instead of the block's own `run`, and notes the values."""
         self._begin(block, frame)
         values = frame.values
         for step in block.steps:
@@ -111,7 +111,7 @@ class Watcher:
             self._note(step.operation, operands, out)
 
     def note(self, moment: Moment, access: TracedAccess, buffer: Buffer, offsets: np.ndarray) -> None:
-        """As a memory's trace: what the operation under way touches."""
+        """Notes what the operation under way touches. Memory calls this as it calls a Trace."""
         self._touched.append(Touched(access.kind, buffer, offsets))
 
     def _run(self, step: Step, frame: Frame, operands: list[Any]) -> Any:
@@ -147,7 +147,7 @@ class Watcher:
     # ---- what is kept ------------------------------------------------------------------------------------------------
 
     def _begin(self, block: ReadyBlock, frame: Frame) -> None:
-        """The block's arguments: a turn of a loop begins with them, and so does the kernel."""
+        """Notes the arguments of a block that begins an iteration of a loop, or the kernel."""
         loop = self._loops[-1] if self._loops else None
         if self._arguments_follow:
             kind, self._arguments_follow = "parameter", False
@@ -185,7 +185,7 @@ class Watcher:
 
 
 def _values_of(operation: Operation, operands: list[Any], out: Any) -> list[tuple[Type, Any]]:
-    """What is told of an operation: what it stores, or else its results."""
+    """Returns the values of an operation to report, with their types: the value that it stores, or else its results."""
     stored = STORED.get(operation.name)
     if stored is not None:
         return [(operation.operand_types[stored], operands[stored])]

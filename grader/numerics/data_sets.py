@@ -1,8 +1,8 @@
-"""Named data sets: what a test file asks for (`normal(64, 200) - 20`), drawn when the run's secret seed is known.
+"""Named data sets, such as `normal(64, 200) - 20`: a test file states them, the run's secret seed decides their values.
 
 A data set is a recipe, so a test file can be read and collected without drawing anything, and a recipe can be handed to
 another process as plain text. Values are drawn in float64 and rounded once to the dtype under test; the reference sees
-the rounded values too. On a GPU, where gigabytes are drawn, they may be drawn in less (`drawing_precision`).
+the rounded values too. On a GPU, where gigabytes are drawn, the precision may be lower (`drawing_precision`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grader.numerics.layouts import CONTIGUOUS, Layout
 from grader.numerics.paged_draws import Step, step
 from grader.numerics.poison import poison_
 
-OF_ALL = -1  # the place whose seed all arguments share that are drawn together
+OF_ALL = -1  # the place that gives all arguments drawn together the same seed
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Data:
     """A recipe for one tensor argument: shape, values and layout in memory.
 
     `steps`: a draw of DRAWS, then changes of CHANGES, each a name and its numbers. No step: an output, left as poison.
-    `about`: what a learner reads of the values where they are unusual. `same_as`: the argument that this one is too.
-    `part_of`: the argument whose elements this one sees, from the first on, in strides of its own.
-    `dtype`: the argument's own, whatever the dtype of the run; "" for that of the run. `together`: its draw knows what
-    others of the call draw, as it gets the same seed. `made_by`: see `arguments.made`.
+    `about`: what a learner reads of the values where they are unusual. `same_as`: the argument that this argument is
+    too. `part_of`: the argument whose elements this argument sees, from the first on, in its own strides. `dtype`: the
+    argument's own, whatever the dtype of the run; "" for the run's. `together`: its draw knows what other arguments of
+    the call draw, as it gets the same seed. `made_by`: see `arguments.made`.
     """
 
     shape: tuple[int, ...]
@@ -62,11 +62,12 @@ class Data:
 
     @property
     def is_shared(self) -> bool:
-        """Tells whether this argument's elements are those of another argument."""
+        """True where this argument's elements are another argument's elements."""
         return bool(self.same_as or self.part_of)
 
     def within(self, other: torch.Tensor) -> torch.Tensor:
-        """The argument, given the one that it is, or is a part of: the same tensor, or a copy of that part."""
+        """Returns the argument, given the argument that it is, or is a part of: the same tensor, or a copy of the
+        part."""
         if self.same_as:
             return other
         strides, _ = self.layout.strides(self.shape)
@@ -74,45 +75,46 @@ class Data:
         return view.copy_(other.as_strided(self.shape, strides, other.storage_offset()))
 
     def of(self, dtype: str) -> Data:
-        """In this dtype in every run: a table in "float32" beside data in half precision, indices in "int64"."""
+        """Returns the data set with this dtype in every run: a table in "float32" among halves, indices in "int64"."""
         return replace(self, dtype=dtype)
 
     def dtype_in(self, run: torch.dtype) -> torch.dtype:
-        """The argument's dtype in a run with this one."""
+        """Returns the argument's dtype in a run with this dtype."""
         return getattr(torch, self.dtype) if self.dtype else run
 
     def transposed(self) -> Data:
-        """The same matrix, stored column by column: strides (1, M). Of more dimensions the last two."""
+        """Returns the same matrix, stored column by column: strides (1, M). With more dimensions, the last two are
+        swapped."""
         return replace(self, layout=layouts.transposed(len(self.shape)))
 
     def stored_as(self, *order: int) -> Data:
-        """The same tensor, its dimensions in this order in memory, the outermost first: a [B, H, S, D] view of
+        """Returns the same tensor, its dimensions in this order in memory, the outermost first: a [B, H, S, D] view of
         [B, S, H, D] is `normal(B, H, S, D).stored_as(0, 2, 1, 3)`."""
         return replace(self, layout=layouts.stored_as(*order))
 
     def every_second(self) -> Data:
-        """Every second row and column of a larger matrix: holes between all elements."""
+        """Returns the data set as every second row and column of a larger matrix: holes between all elements."""
         return replace(self, layout=layouts.every_second(len(self.shape)))
 
     def beside_another(self) -> Data:
-        """Every second index of the first dimension: where two tensors take turns in one memory, one of them."""
+        """Returns the data set at every second index of the first dimension, as if it shared a memory with another."""
         return replace(self, layout=layouts.beside_another(len(self.shape)))
 
     def padded(self, by: int = layouts.PADDING) -> Data:
-        """The first N columns of a wider matrix: holes between the rows."""
+        """Returns the data set as the first N columns of a wider matrix: holes of `by` elements between the rows."""
         name = "padded rows" if by == layouts.PADDING else ""
         return replace(self, layout=layouts.padded(by, len(self.shape), name))
 
     def expanded(self) -> Data:
-        """A row seen M times: row stride 0."""
+        """Returns the data set as a row seen M times: row stride 0."""
         return replace(self, layout=layouts.EXPANDED)
 
     def single(self) -> Data:
-        """A single element, seen at every index: what torch makes of the gradient of a sum."""
+        """Returns the data set as a single element, seen at every index: as torch makes the gradient of a sum."""
         return replace(self, layout=layouts.repeated_all(len(self.shape)))
 
     def shifted(self) -> Data:
-        """Begins an element past the start of its memory: no address is a multiple of 16 bytes."""
+        """Returns the data set beginning an element past the start of its memory: at no multiple of 16 bytes."""
         return replace(self, layout=layouts.SHIFTED)
 
     @property
@@ -125,7 +127,7 @@ class Data:
 
     @property
     def leaves_no_hole(self) -> bool:
-        """Whether all of the argument's memory gets a value."""
+        """True where all of the argument's memory gets a value."""
         return self.layout.fits_together and not self.is_output
 
     @property
@@ -133,7 +135,8 @@ class Data:
         return math.prod(self.shape)
 
     def values(self, generator: torch.Generator, precision: torch.dtype = torch.float64) -> torch.Tensor:
-        """The values alone: [shape], in this precision, or in int64 where they are whole; on the generator's device."""
+        """Returns the values alone: [shape], in this precision, or in int64 if they are whole; on the generator's
+        device."""
         (name, *numbers), *changes = self.steps
         values = DRAWS[name](self.shape, generator, precision, *numbers)
         for change, *number in changes:
@@ -143,7 +146,7 @@ class Data:
     def tensor(
         self, dtype: torch.dtype, generator: torch.Generator, precision: torch.dtype = torch.float64
     ) -> torch.Tensor:
-        """The argument: a view, in the asked layout, of a storage whose other elements are poison. dtype: the run's."""
+        """Returns the argument: a view, in its layout, of a storage that is poison elsewhere. dtype: the run's."""
         view = self.shape_on(generator.device, dtype)
         self.fill(view, generator, precision)
         return view
@@ -155,7 +158,7 @@ class Data:
         self._put(view, self.scaled_for(view.dtype).values(generator, precision))
 
     def holding(self, values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """The argument with these values in place of those that it draws. dtype: the run's."""
+        """Returns the argument with these values instead of the values that it draws. dtype: the run's."""
         view = self.shape_on(values.device, dtype)
         self._put(view, values)
         return view
@@ -169,7 +172,7 @@ class Data:
         view.copy_(values)
 
     def scaled_for(self, dtype: torch.dtype) -> Data:
-        """The same values with steps that speak of the dtype's limits put into numbers."""
+        """Returns the same data set, with numbers for the steps that refer to the dtype's limits."""
         limits = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
         scales = {"of the largest": limits.max, "of the smallest": getattr(limits, "tiny", 1)}
         steps = tuple(
@@ -179,7 +182,8 @@ class Data:
         return replace(self, steps=steps)
 
     def shape_on(self, device: str | torch.device, dtype: torch.dtype) -> torch.Tensor:
-        """The argument without its values, as for the device "meta", which has no memory. dtype: the run's."""
+        """Returns the argument before it gets its values, for example on device "meta", which has no memory. Its memory
+        is poison, unless all of it will get values. dtype: the run's."""
         dtype = self.dtype_in(dtype)
         if self.leaves_no_hole:
             return torch.empty(self.shape, dtype=dtype, device=device)
@@ -197,17 +201,18 @@ class Data:
 
 
 def seed_place(recipe: object, place: int) -> int:
-    """The number that tells the seed of an argument, at this place, from those of others."""
+    """Returns the number that makes an argument's seed its own: its place, or OF_ALL if it is drawn together with
+    others."""
     return OF_ALL if isinstance(recipe, Data) and recipe.together else place
 
 
 def short_name(dtype: str) -> str:
-    """ "fp16" of "float16"; integers keep their names."""
+    """Returns "fp16" for "float16" and "bf16" for "bfloat16"; integers keep their names."""
     return dtype.replace("bfloat", "bf").replace("float", "fp")
 
 
 def drawing_precision(dtype: torch.dtype) -> torch.dtype:
-    """Enough for values of this dtype: in float32 they take half of the memory's traffic."""
+    """Returns a dtype precise enough to draw values of this dtype: in float32 they take half of the memory traffic."""
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
@@ -217,7 +222,7 @@ def _empty_view(shape: tuple[int, ...], layout: Layout, dtype: torch.dtype, devi
 
 
 def _fill_windows(view: torch.Tensor, values: torch.Tensor) -> None:
-    """Of the values that want the same place, the first one in C order gets it."""
+    """Stores values through a view whose windows overlap: a place with several values gets the first in C order."""
     if not values.numel():
         return
     places = torch.zeros(view.shape, dtype=torch.int64)
@@ -231,7 +236,7 @@ def _fill_windows(view: torch.Tensor, values: torch.Tensor) -> None:
 
 
 def generator_for(seed: int, *names: object) -> torch.Generator:
-    """A generator that depends on the run's seed and on the names alone, not on which tests ran before."""
+    """Returns a generator that depends on the run's seed and on the names alone, not on which tests ran before."""
     return torch.Generator().manual_seed(seed_for(seed, *names))
 
 
@@ -241,141 +246,140 @@ def seed_for(seed: int, *names: object) -> int:
 
 
 def normal(*shape: int) -> Data:
-    """Standard normal values."""
+    """Returns standard normal values."""
     return Data(shape, (("normal",),))
 
 
 def uniform(*shape: int) -> Data:
-    """Positive values below 1: a sum grows with its length, so lost digits and dropped terms show."""
+    """Returns positive values below 1: a sum grows with its length, so lost digits and dropped terms show."""
     return Data(shape, (("uniform",),))
 
 
 def integers(*shape: int) -> Data:
-    """-1, 0 and 1: sums are exact in fp32 in any order, so the result must match to the bit."""
+    """Returns -1, 0 and 1: sums are exact in fp32 in any order, so the result must match to the bit."""
     return Data(shape, (("integers",),))
 
 
 def one_hot(*shape: int) -> Data:
-    """Each row holds a single 1: a product with it copies a row, to the bit."""
+    """Returns rows with a single 1 each: a product with them copies a row, to the bit."""
     return Data(shape, (("one hot",),))
 
 
 def falling(*shape: int) -> Data:
-    """Each row falls from 100 to -100."""
+    """Returns rows that each fall from 100 to -100."""
     return Data(shape, (("falling",),))
 
 
 def falling_down(*shape: int) -> Data:
-    """Each column falls from 100 to -100."""
+    """Returns columns that each fall from 100 to -100."""
     return Data(shape, (("falling down",),))
 
 
 def with_some(value: float, data: Data) -> Data:
-    """`data` with about a tenth of its elements replaced by `value`."""
+    """Returns `data` with about a tenth of its elements replaced by `value`."""
     return data.then("with some", value)
 
 
 def leading(value: float, data: Data) -> Data:
-    """`data` with the first half of each row replaced by `value`."""
+    """Returns `data` with the first half of each row replaced by `value`."""
     return data.then("leading", value)
 
 
 def first_row(value: float, data: Data) -> Data:
-    """`data` with the first row of each matrix replaced by `value`."""
+    """Returns `data` with the first row of each matrix replaced by `value`."""
     return data.then("first row", value)
 
 
 def amid(value: float, data: Data) -> Data:
-    """`data` with the middle of each row replaced by `value`: all but the first and the last quarter."""
+    """Returns `data` with the middle of each row replaced by `value`: all but the first and the last quarter."""
     return data.then("amid", value)
 
 
 def last(value: float, data: Data) -> Data:
-    """`data` with the last element of every second row replaced by `value`."""
+    """Returns `data` with the last element of every second row replaced by `value`."""
     return data.then("last", value)
 
 
 def special(data: Data) -> Data:
-    """`data` with infinities, NaN and -0.0 strewn in: values that arithmetic changes and a copy must not."""
+    """Returns `data` with infinities, NaN and -0.0 strewn in: values that arithmetic changes and a copy must not."""
     for value in (float("inf"), float("-inf"), float("nan"), -0.0):
         data = with_some(value, data)
     return data
 
 
 def unusual(*shape: int) -> Data:
-    """Normal values with infinities, NaN and -0.0 strewn in."""
+    """Returns normal values with infinities, NaN and -0.0 strewn in."""
     return replace(special(normal(*shape)), about="with inf, NaN and -0.0")
 
 
 def lone(*shape: int) -> Data:
-    """Normal values, and in most rows one infinity or NaN: the first of the row, the last, or any."""
+    """Returns normal values, and in most rows one infinity or NaN: the first of the row, the last, or any."""
     return replace(normal(*shape).then("alone", 1), about="with one inf or NaN in a row")
 
 
 def around_fp16_max(*shape: int) -> Data:
-    """Each row has one sign, and a sum from an eighth to four times of fp16's largest number; some round just to it."""
+    """Returns rows with a sign each, and with sums from an eighth to four times fp16's largest number; some round just
+    to it."""
     return Data(shape, (("around fp16's largest",),), about="with row sums around 65504")
 
 
 def peaked(*shape: int) -> Data:
-    """A 0 in each row, and exponentials of the other numbers that add up to something like 1: none may be dropped."""
+    """Returns rows with a 0 each, and exponentials of the other numbers that add up to about 1: none may be dropped."""
     return Data(shape, (("peak",),), about="one peak in a row, and a long floor")
 
 
 def some_minus_infinity(*shape: int) -> Data:
-    """A tenth of the elements are -inf, and about half of the rows hold nothing else."""
+    """Returns normal values with -inf in a tenth of the elements; about half of the rows hold nothing but -inf."""
     data = with_some(float("-inf"), normal(*shape)).then("whole rows", float("-inf"))
     return replace(data, about="with -inf, also in whole rows")
 
 
 def large(*shape: int) -> Data:
-    """Values of the size of the dtype's largest number: a sum of two may be infinite, and a difference is not lost."""
+    """Returns values as large as the dtype's largest number: a sum of two may be infinite, and a difference is not
+    lost."""
     return replace(normal(*shape), about="near the largest number").then("of the largest", 0.15)
 
 
 def subnormal(*shape: int) -> Data:
-    """Values below the smallest number that has all its digits: who flushes them to 0 loses them."""
+    """Returns values below the smallest number that has all its digits: a kernel that flushes them to 0 loses them."""
     return replace(normal(*shape), about="below the smallest normal number").then("of the smallest", 0.3)
 
 
 def whole(*shape: int) -> Data:
-    """Whole numbers of 31 bits, for integer dtypes: fp32 does not hold them."""
+    """Returns whole numbers of 31 bits, for integer dtypes: fp32 does not hold them."""
     return Data(shape, (("whole",),))
 
 
 def indices(*shape: int, below: int, least: int = 0) -> Data:
-    """Whole numbers from `least` to below - 1, in int32; the first and the last occur, at places of their own."""
+    """Returns whole numbers from `least` to below - 1, in int32; the first and the last occur, at different places."""
     about = f"from {least} to {below - 1}" if least else f"below {below}"
     return Data(shape, (("below", below, least) if least else ("below", below),), about=about, dtype="int32")
 
 
 def lengths(*shape: int, below: int) -> Data:
-    """How long each of several sequences is, in int32: from 0, which occurs, to below - 1, which occurs too."""
+    """Returns the lengths of several sequences, in int32: from 0, which occurs, to below - 1, which occurs too."""
     return indices(*shape, below=below)
 
 
 def slots(*shape: int, below: int, nowhere: float = 0) -> Data:
-    """Whole numbers from 0 to below - 1 in any order, none of them twice, in int32; 0 and the last one occur.
+    """Returns whole numbers from 0 to below - 1 in any order, none of them twice, in int32; 0 and the last one occur.
 
-    -1 stands for none: a share of `nowhere` has it, rounded up, and so has what is more than there are numbers.
+    -1 stands for none: a share of `nowhere` of the elements, rounded up, and all elements for which no number is left.
     """
     about = f"below {below}, some -1" if nowhere or math.prod(shape) > below else f"below {below}"
     return Data(shape, (("slots", below, nowhere),), about=about, dtype="int32")
 
 
 def packed(*shape: int) -> Data:
-    """Words of 32 random bits, in int32: half of them are negative, as a word is whose topmost field is large."""
+    """Returns words of 32 random bits, in int32: half are negative, as a word is whose topmost field is large."""
     return Data(shape, (("bits",),), about="packed words", dtype="int32")
 
 
 def far_below_zero(*shape: int) -> Data:
-    """Each row falls from -75 to -105: in fp32 exp loses its digits between these."""
+    """Returns rows that each fall from -75 to -105: in fp32 exp loses its digits between these."""
     return replace(falling(*shape) * 0.15 - 90, about="from -75 to -105")
 
 
 def output(*shape: int) -> Data:
-    """An argument that the entry fills: poison, in any layout."""
+    """Returns an argument that the entry fills: poison, in any layout."""
     return Data(shape)
-
-
-# ---- draws: (shape, generator, precision) -> values, and changes: (values, generator, number) -> values --------------

@@ -1,7 +1,7 @@
-"""Values of memory too large to hold: a short table, and which of its entries each element has.
+"""Values of memory too large to hold: a short table, and a rule that says which of its entries each element has.
 
-Whoever knows the table knows every element, so a page can be made when a kernel touches it, and what a kernel stored
-can be held against the right result of these very inputs.
+With the table every element is known, so a page can be made when a kernel touches it, and what a kernel stored can be
+compared with the right result of these very inputs.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-ENTRIES = 1 << 16  # of a table: a wrong address meets the right value by chance in one case of so many
-_MIX = np.uint64(0x9E37_79B9_7F4A_7C15)  # odd, and its upper bits depend on all of an element's
+ENTRIES = 1 << 16  # of a table: a wrong address has the right value by chance once in this many cases
+_MIX = np.uint64(0x9E37_79B9_7F4A_7C15)  # odd; the upper bits of a product with it depend on all bits of the element
 
 
 def entries_in(
     table: int, elements: np.ndarray, shape: Sequence[int], strides: Sequence[int], first: int
 ) -> np.ndarray:
-    """As entries_of, for a table of so many. One with an entry for each element of an argument is that argument: its
-    view has this shape, strides, and first element, and is a vector, or rows of vectors without a gap between them."""
+    """Returns the numbers of elements' entries in a table of `table` entries, as entries_of does.
+
+    A table with an entry for each element of an argument is that argument, in order. The argument's view has this
+    shape, these strides and this first element, and is a vector, or rows of vectors without a gap between them.
+    """
     last = max(1, strides[-1]) if strides else 1
     in_a_row = all(stride == last * math.prod(shape[axis + 1 :]) for axis, stride in enumerate(strides))
     if math.prod(shape) != table or len(shape) > 1 and not in_a_row:
@@ -28,5 +31,6 @@ def entries_in(
 
 
 def entries_of(elements: np.ndarray) -> np.ndarray:
-    """Element numbers (int64, counted from the start of a memory) -> numbers of entries, of the same shape."""
+    """Returns the numbers of the entries, below ENTRIES, of element numbers (int64, counted from the start of a
+    memory); int64, in the same shape."""
     return ((elements.astype(np.uint64) * _MIX) >> np.uint64(48)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""How values are drawn, (shape, generator, precision) -> values, and changed, (values, generator, number) -> values."""
+"""Draws values, (shape, generator, precision) -> values, and changes them, (values, generator, number) -> values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from grader.numerics.paged_draws import DRAWS_OF_PAGES, on
 
 FP16_MAX = 65504.0
-ROUNDED_TO_MAX = 65512  # a whole number above it that fp16 rounds to it
-LONG_ROW = 64  # of numbers that are whole in fp16 and sum to that
+ROUNDED_TO_MAX = 65512  # a whole number above FP16_MAX that fp16 rounds to FP16_MAX
+LONG_ROW = 64  # elements: a row as long can sum to ROUNDED_TO_MAX in whole numbers that fp16 holds
 
 
 def _normal(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
@@ -48,10 +48,10 @@ def _a_code_each(size: tuple[int, ...], generator: torch.Generator, precision: t
 
 
 def _code_of(numbers: torch.Tensor, length: int) -> torch.Tensor:
-    """A row of 1 and -1 for each number below 2 * length, [*numbers.shape, length]; length is a power of two.
+    """Returns a row of 1 and -1 for each number below 2 * length, [*numbers.shape, length]; length is a power of two.
 
-    The product of two rows is 0, but that of a row with itself, and with its negative: the number `length` further on.
-    J. Sylvester, Thoughts on inverse orthogonal matrices, Philosophical Magazine 34 (1867).
+    The product of two rows is 0, except that of a row with itself, and with its negative: the number `length` further
+    on. J. Sylvester, Thoughts on inverse orthogonal matrices, Philosophical Magazine 34 (1867).
     """
     common = numbers[..., None] & torch.arange(length, device=numbers.device)
     odd = sum(common >> bit & 1 for bit in range(max(1, length.bit_length() - 1))) % 2
@@ -89,10 +89,10 @@ def _cancelling_down(size: tuple[int, ...], generator: torch.Generator, precisio
 
 
 def _around_fp16_max(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    """Each row has a sign, and a sum between an eighth and four times of the largest number of fp16.
+    """Draws rows with a sign each, and with sums between an eighth and four times the largest number of fp16.
 
-    In half of the long rows there are whole numbers, and the sum is 65512 however they are added: above the
-    largest number, and rounded to it.
+    Half of the long rows hold whole numbers with the sum 65512, however they are added: it is above the largest number,
+    and rounded to it.
     """
     *rows, N = size
     halvings = torch.rand((*rows, 1), dtype=precision, **on(generator)).mul_(5).sub_(2)
@@ -109,7 +109,7 @@ def _around_fp16_max(size: tuple[int, ...], generator: torch.Generator, precisio
 
 
 def _peak(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
-    """Each row has a 0, and exponentials of the other numbers add up to something like 1."""
+    """Draws rows with a 0 each, in which exponentials of the other numbers add up to about 1."""
     *rows, N = size
     values = torch.rand(size, dtype=precision, **on(generator)).mul_(5).sub_(4 + math.log(max(N, 1)))
     return values.scatter_(-1, torch.randint(0, N, (*rows, 1), **on(generator)), 0.0) if values.numel() else values
@@ -139,8 +139,8 @@ def _below(
 def _slots(
     size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int, nowhere: float
 ) -> torch.Tensor:
-    """Each number at most once, 0 and the last one first; -1 for this share of the places, and where no number is
-    left."""
+    """Draws each number at most once, 0 and the last number before all others; -1 for a share of `nowhere` of the
+    places, and where no number is left."""
     count = math.prod(size)
     taken = min(count - math.ceil(nowhere * count), below)
     ends = torch.tensor([0, below - 1][: min(taken, below)], dtype=torch.int64, device=generator.device)
@@ -151,7 +151,8 @@ def _slots(
 
 
 def _fitting(values: torch.Tensor, number: float) -> float | int:
-    """Whole numbers stay whole when one is added: torch would make fp32 of them."""
+    """Returns the number as an int for values that are whole, so that they stay whole: torch would make fp32 of
+    them."""
     return number if values.is_floating_point() else int(number)
 
 
@@ -166,7 +167,7 @@ def _whole_rows(values: torch.Tensor, generator: torch.Generator, value: float) 
 
 
 def _alone(values: torch.Tensor, generator: torch.Generator, _: float) -> torch.Tensor:
-    """One inf, -inf or NaN in three of four rows, and in a vector: its first element, its last, or any."""
+    """Puts one inf, -inf or NaN into three of four rows, and into a vector: as the first element, the last, or any."""
     if not values.numel():
         return values
     *rows, N = values.shape
@@ -208,7 +209,7 @@ DRAWS: dict[str, Callable[..., torch.Tensor]] = DRAWS_OF_PAGES | {
     "bits": _bits, "below": _below, "slots": _slots, "around fp16's largest": _around_fp16_max, "peak": _peak,
     "falling down": _falling_down, "cancelling down": _cancelling_down, "codes": _codes, "a code each": _a_code_each,
 }  # fmt: skip
-MADE_OF_PARTS = {  # held beside the values: as much again
+MADE_OF_PARTS = {  # what is held besides the values takes as much memory again
     "integers", "cancelling a", "cancelling b", "cancelling rows", "cancelling down", "codes", "a code each",
 }  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""How a tensor lies in memory: an order of its dimensions, steps, padding, and where it begins.
+"""The layout of a tensor in memory: an order of its dimensions, steps, padding, and where it begins.
 
 A layout fits tensors of one rank. It says how a piece of memory is cut into a view; all that the view leaves out is a
-hole. Numbers count elements, one entry a dimension; a tuple left empty stands for the same everywhere.
+hole. Numbers count elements. A tuple has an entry for each dimension; an empty tuple is the default for all of them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ OFTEN = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 @dataclass(frozen=True)
 class Layout:
-    """`name`: what a learner reads of it; none for a contiguous tensor.
+    """A layout of a tensor in memory. `name`: what a learner reads of it; "" for a contiguous tensor.
 
-    order: the dimensions from the one that is outermost in memory to the innermost; the tensor's own, if empty.
-    steps: 3 takes every third element along a dimension. padding: elements that memory has more than the view uses
-    along a dimension. offset: elements before the first. repeated: dimensions along which the same elements are seen
-    again, with stride 0. sliding: each step along dimension 0 moves one element on, so that windows overlap. multiple:
-    the length of a row in memory is a multiple of this number.
+    order: the dimensions from the outermost in memory to the innermost; the tensor's own order, if empty. steps: 3
+    takes every third element along a dimension. padding: elements that memory has more than the view uses along a
+    dimension. offset: elements before the first. repeated: dimensions along which the same elements are seen again,
+    with stride 0. sliding: each step along dimension 0 moves on by one element, so that windows overlap. multiple: the
+    length of a row in memory is a multiple of this number.
     """
 
     name: str = ""
@@ -36,17 +36,17 @@ class Layout:
 
     @property
     def fits_together(self) -> bool:
-        """Whether a view of this layout fills its memory: no hole, nothing seen twice."""
+        """True where a view of this layout fills its memory: it has no hole, and no element is seen twice."""
         tight = all(step == 1 for step in self.steps) and not any(self.padding)
         return tight and not (self.order or self.offset or self.repeated or self.sliding or self.multiple > 1)
 
     @property
     def shares_elements(self) -> bool:
-        """Whether two indices may mean the same element; then nothing can be stored through the view."""
+        """True where two indices may mean the same element; then nothing can be stored through the view."""
         return bool(self.repeated) or self.sliding
 
     def strides(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-        """(the strides of a view of this shape, elements of the memory that it is a view of)."""
+        """Returns (the strides of a view of this shape, the number of elements of the memory that it is a view of)."""
         rank = len(shape)
         steps, padding = self.steps or (1,) * rank, self.padding or (0,) * rank
         strides, reach = [0] * rank, 1
@@ -62,11 +62,11 @@ class Layout:
         return tuple(strides), self.offset + reach
 
     def view(self, memory: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-        """The view of this shape into a memory that `strides` gave the size of; [elements] -> [shape]."""
+        """Returns the view of this shape into a memory of the size that `strides` tells; [elements] -> [shape]."""
         return memory.as_strided(shape, self.strides(shape)[0], self.offset)
 
     def at(self, offset: int) -> Layout:
-        """The same, beginning so many elements into its memory."""
+        """Returns the same layout, beginning `offset` elements into its memory."""
         begin = f"{offset} elements in" if offset > 1 else "shifted by one element"
         return replace(self, offset=offset, name=f"{self.name}, {begin}" if self.name else begin)
 
@@ -92,19 +92,20 @@ CONTIGUOUS = Layout()
 
 
 def _inner(rank: int, last: int, before: int, other: int) -> tuple[int, ...]:
-    """A number for each dimension: for the last one, for that before it, and for all others."""
+    """Returns a number for each dimension: for the last dimension, for the dimension before it, and for all others."""
     return (*(other,) * (rank - 2), before, last)[-rank:] if rank else ()
 
 
 def transposed(rank: int = 2, padding: int = 0) -> Layout:
-    """The last two dimensions change places in memory: a matrix is stored column by column."""
+    """Returns a layout that swaps the last two dimensions in memory: a matrix is stored column by column."""
     name = f"transposed, columns padded by {padding}" if padding else "transposed"
     order = (*range(rank - 2), rank - 1, rank - 2)
     return Layout(name, order, padding=_inner(rank, 0, padding, 0) if padding else ())
 
 
 def stored_as(*order: int) -> Layout:
-    """The dimensions in this order in memory, the outermost first."""
+    """Returns a layout with the dimensions in this order in memory, the outermost first. Raises ValueError unless each
+    dimension occurs once."""
     if sorted(order) != list(range(len(order))):
         raise ValueError(f"stored_as{order}: each dimension once, from the outermost in memory to the innermost.")
     name = f"stored as {', '.join(map(str, order))}"
@@ -112,35 +113,37 @@ def stored_as(*order: int) -> Layout:
 
 
 def reversed_order(rank: int) -> Layout:
-    """All dimensions the other way round: the first one lies innermost."""
+    """Returns a layout with all dimensions in reverse order: the first dimension lies innermost."""
     return Layout("dimensions reversed", tuple(reversed(range(rank))))
 
 
 def every(step: int, rank: int = 2, rows: int = 1) -> Layout:
-    """Every second or third column, or element of a vector; with `rows` also every so many rows."""
+    """Returns a layout of every second to fifth column, or element of a vector; with `rows=2`, of every second row."""
     name = f"every {OFTEN[step]} {'element' if rank == 1 else 'column'}"
     name += f" of every {OFTEN[rows]} row" if rows > 1 else ""
     return Layout(name, steps=_inner(rank, step, rows, 1))
 
 
 def padded(by: int, rank: int = 2, name: str = "", multiple: int = 1) -> Layout:
-    """Rows that are longer in memory than in the view, by this number or up to the next multiple."""
+    """Returns a layout of rows longer in memory than in the view: by `by` elements, and then up to the next
+    multiple."""
     return Layout(name or f"rows padded by {by}", padding=_inner(rank, by, 0, 0), multiple=multiple)
 
 
 def repeated(dimension: int, rank: int = 2) -> Layout:
-    """What stands at index 0 of a dimension is seen at all others too."""
+    """Returns a layout in which index 0 of a dimension is seen at all other indices of it too."""
     noun = {0: "row", rank - 1: "column"}.get(dimension, f"index of dimension {dimension}") if rank > 1 else "element"
     return Layout(f"one {noun}, expanded", repeated=(dimension,))
 
 
 def repeated_all(rank: int) -> Layout:
-    """A single element, seen at every index: what torch makes of the gradient of a sum."""
+    """Returns a layout of a single element, seen at every index: torch gives the gradient of a sum this layout."""
     return Layout("one element, expanded", repeated=tuple(range(rank)))
 
 
 def far_apart(shape: tuple[int, ...], dimension: int, reach: int) -> Layout:
-    """As far apart along one dimension as a memory of `reach` elements permits, and close together along the others."""
+    """Returns a layout as far apart along one dimension as a memory of `reach` elements permits, and close together
+    along the others."""
     step, dimensions = max(1, reach // max(1, math.prod(shape))), range(len(shape))
     order = (dimension, *(other for other in dimensions if other != dimension))
     steps = tuple(step if other == dimension else 1 for other in dimensions)
@@ -148,12 +151,12 @@ def far_apart(shape: tuple[int, ...], dimension: int, reach: int) -> Layout:
 
 
 def every_second(rank: int) -> Layout:
-    """Every second index of every dimension."""
+    """Returns a layout of every second index of every dimension."""
     return Layout("every second element", steps=(2,) * rank)
 
 
 def beside_another(rank: int) -> Layout:
-    """Every second index of the first dimension, and between two of them room for one of another tensor."""
+    """Returns a layout of every second index of the first dimension: another tensor's indices fit in between."""
     return Layout("in turns with another tensor", steps=(2, *(1,) * (rank - 1)))
 
 

@@ -1,4 +1,4 @@
-"""Data sets of a cache in pages: of one call the two caches, the table of pages and the lengths, which fit together."""
+"""Data sets of a cache in pages: the two caches of one call, its table of pages and its lengths, which fit together."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Paged = tuple[Data, Data, Data, Data]
 
 
 def in_pages(*shape: int, lengths: tuple[int, ...], spare: int = 0, sink: bool = False) -> Paged:
-    """k_cache and v_cache of this shape, [P, page, heads, D], block_table [B, T] and lengths [B], both int32.
+    """Returns k_cache and v_cache of this shape, [P, page, heads, D], block_table [B, T] and lengths [B], both int32.
 
     The pages of a sequence lie anywhere in the caches. Rows that hold no key, and pages that no sequence has, are NaN;
-    past its last page a row of the table holds -1 or 900001. `spare`: columns of the table that no sequence needs.
-    Where there are too few pages, sequences share some. sink: with queries near 1 the first key of each sequence takes
-    nearly all, and its value is 0.
+    a row of the table holds -1 or 900001 past its sequence's last page. `spare`: columns of the table that no sequence
+    needs. If there are too few pages, sequences share some. sink: with queries near 1 the first key of each sequence
+    takes nearly all, and its value is 0.
     """
     P, page, *_ = shape
     T = max(1, *(-(-length // page) for length in lengths)) + spare
@@ -25,7 +25,7 @@ def in_pages(*shape: int, lengths: tuple[int, ...], spare: int = 0, sink: bool =
 
 
 def paged(shape: tuple[int, ...], B: int, T: int, lengths: tuple[int, ...] = (), kind: int = ORDINARY) -> Paged:
-    """The same with this many sequences and columns; the lengths are drawn where none are given."""
+    """Returns the data sets of in_pages with B sequences and T columns; the lengths are drawn where none are given."""
     numbers = [*shape[:2], B, T, *lengths]
     longest = f"up to {max(lengths)}" if lengths else ""
     keys, values = (
@@ -38,7 +38,8 @@ def paged(shape: tuple[int, ...], B: int, T: int, lengths: tuple[int, ...] = (),
 
 
 def pages_stated(recipe: Recipe) -> tuple[int, int]:
-    """The number of pages and the rows of each, as a data set of lengths states them; (0, 0) for any other argument."""
+    """Returns (number of pages, rows of each) as a data set of lengths states them; (0, 0) for a number or an
+    output."""
     if not isinstance(recipe, Data) or not recipe.steps:
         return 0, 0
     _, *numbers = recipe.steps[0]
@@ -46,7 +47,7 @@ def pages_stated(recipe: Recipe) -> tuple[int, int]:
 
 
 def lengths_stated(recipe: Recipe) -> tuple[int, ...]:
-    """The lengths that a data set of lengths states; () where they are drawn."""
+    """Returns the lengths that a data set of lengths states; () where they are drawn."""
     if not isinstance(recipe, Data) or not recipe.steps:
         return ()
     _, *numbers = recipe.steps[0]
@@ -55,7 +56,7 @@ def lengths_stated(recipe: Recipe) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class OfSequences:
-    """Kind of values: one of the four of `in_pages`, its lengths drawn."""
+    """Kind of values: the data set of `in_pages` at this place among its four, with lengths that are drawn."""
 
     place: int
     sizes: tuple[str, str, str, str]  # the names of B, T, P and page

@@ -1,7 +1,7 @@
 """Draws of sequences whose keys lie in pages: the lengths, the table of pages, and the rows of a cache.
 
 All draws of one call get the same seed and the same numbers, so that each of them knows what the others draw: which
-pages a sequence has, and so which rows of the cache hold a key. The rows that hold none are NaN.
+pages a sequence has, and so which rows of the cache hold a key. Rows without a key are NaN.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypedDict
 import torch
 
 NO_PAGES = (-1, 900_001)  # what a table holds past a sequence's last page
-SHARE_EMPTY = 0.15  # of lengths that are drawn
+SHARE_EMPTY = 0.15  # of drawn lengths: this share is 0
 KEYS, VALUES = 0, 1  # the two caches
 ORDINARY, SINK = 0, 1  # values: normal; or the first key of each sequence wins, and its value is 0
 SINK_KEY = 1.75  # with queries near 1 and other keys near 0
@@ -40,7 +40,8 @@ def on(generator: torch.Generator) -> On:
 
 @dataclass(frozen=True)
 class Sequences:
-    """lengths: [B]; table: [B, T]; both int64. holds: [P, page], whether a row is a key of some sequence."""
+    """The sequences of a call. lengths: [B]; table: [B, T]; both int64. holds: [P, page], whether a row is a key of
+    some sequence."""
 
     lengths: torch.Tensor
     table: torch.Tensor
@@ -48,16 +49,16 @@ class Sequences:
 
     @property
     def first_rows(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Page and row of the first key of each sequence that has one."""
+        """The page and the row of the first key, for each sequence that has a key."""
         pages = self.table[self.lengths > 0, 0]
         return pages, torch.zeros_like(pages)
 
 
 def sequences(generator: torch.Generator, P: int, page: int, B: int, T: int, lengths: tuple[int, ...]) -> Sequences:
-    """The sequences of a call with this seed, in P pages; `lengths` are drawn where none are given.
+    """Returns the sequences of a call with this seed, in P pages; `lengths` are drawn where none are given.
 
-    No page has two sequences, as long as there are enough of them. The last page is in use, and page 0, which a load
-    with `other=0` leads to, is in use where all are.
+    As long as there are enough pages, no page has two sequences, and the last page is in use; page 0, which a load with
+    `other=0` leads to, is in use only if all pages are.
     """
     long = torch.tensor(lengths, device=generator.device) if lengths else _lengths(generator, page, B, T)
     needed = -(-long // page)
@@ -73,7 +74,7 @@ def sequences(generator: torch.Generator, P: int, page: int, B: int, T: int, len
 
 
 def _lengths(generator: torch.Generator, page: int, B: int, T: int) -> torch.Tensor:
-    """Any up to T pages, some of them 0; one sequence, if there is any, has a key in its last page."""
+    """Draws lengths of up to T pages, some of them 0; one sequence, if there is any, has a key in its T-th page."""
     long = torch.randint(0, T * page + 1, (B,), **on(generator))
     long[torch.rand(B, **on(generator)) < SHARE_EMPTY] = 0
     if B and T:
@@ -87,7 +88,7 @@ def _held(table: torch.Tensor, taken: torch.Tensor, lengths: torch.Tensor, P: in
     starts = torch.arange(table.shape[1], device=table.device)[:, None] * page
     valid = (starts + rows < lengths[:, None, None])[taken]  # [pages taken, page]
     most = torch.zeros((P,), dtype=torch.int64, device=table.device)
-    most.scatter_reduce_(0, table[taken], valid.sum(dim=1), "amax")  # a page of two sequences: what the longer one has
+    most.scatter_reduce_(0, table[taken], valid.sum(dim=1), "amax")  # with two sequences: the longer's
     return rows < most[:, None]
 
 
@@ -109,7 +110,7 @@ def drawn_rows(
     size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, which: int, kind: int, P: int, page: int,
     B: int, T: int, *lengths: int,
 ) -> torch.Tensor:  # fmt: skip
-    """A cache, [P, page, HK, D]: its own numbers where there is a key, and NaN elsewhere."""
+    """Returns a cache, [P, page, HK, D]: its own numbers where there is a key, and NaN elsewhere."""
     found = sequences(generator, P, page, B, T, lengths)
     own = torch.Generator(generator.device).manual_seed((generator.initial_seed() + 1 + which) % 2**62)
     make = torch.rand if (which, kind) == (VALUES, SINK) else torch.randn
@@ -127,7 +128,7 @@ OF_SHAPES = {"paged lengths": 0, "paged table": 0, "paged rows": 2}  # where in 
 
 
 def with_sequences(most: int, size: int, drawn: Step) -> Step:
-    """The step of a call with `size` sequences in place of `most`."""
+    """Returns the step of a call with `size` sequences instead of `most`."""
     name, *numbers = drawn
     first = OF_SHAPES[name]
     before, (P, page, B, T), lengths = numbers[:first], numbers[first : first + 4], numbers[first + 4 :]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-# Fills the holes of a view and outputs not yet written. A NaN, so reading it spoils the result; a payload of its own.
+# Fills the holes of a view and outputs not yet written. A NaN for floats, so that reading it spoils the result, with a
+# payload that no arithmetic makes.
 POISON_BITS = {
     torch.float64: 0x7FF8_DEAD_0000_0BAD,
     torch.float32: 0x7FC0_0BAD,
@@ -23,11 +24,11 @@ BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # intege
 
 
 def poison_(tensor: torch.Tensor) -> torch.Tensor:
-    """Fills a contiguous tensor with this dtype's poison."""
+    """Fills a contiguous tensor with the poison of its dtype, and returns it."""
     tensor.view(BITS[tensor.element_size()]).fill_(POISON_BITS[tensor.dtype])
     return tensor
 
 
 def is_poison(tensor: torch.Tensor) -> torch.Tensor:
-    """Which elements hold the poison bits; [same shape], bool."""
+    """Returns which elements hold the poison bits; [same shape], bool."""
     return tensor.contiguous().view(BITS[tensor.element_size()]) == POISON_BITS[tensor.dtype]

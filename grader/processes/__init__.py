@@ -1,1 +1,1 @@
-"""The parent's ends of its processes: started, fenced in, asked under a limit, ended without leftovers."""
+"""The parent's ends of its processes: started, fenced in, asked under a time limit, ended without leftovers."""

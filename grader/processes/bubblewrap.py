@@ -1,7 +1,7 @@
 """bubblewrap around the processes that run submissions: no network, no files but Python's own, no other processes.
 
-What is inside sees the system's libraries, the installation of Python and grader/, all read-only, and a folder in
-memory. It is a namespace of processes of its own, which is emptied after each submission: see
+A process inside sees the system's libraries, the installation of Python and grader/, all read-only, and a folder in
+memory. Each sandbox has its own namespace of processes, which is emptied after each submission: see
 grader/forkservers/triton_forkserver.py.
 """
 
@@ -23,7 +23,7 @@ SCRATCH_BYTES = 256 << 20
 
 @functools.cache
 def missing() -> str:
-    """Why there is no sandbox on this machine, as the end of a sentence; "" where there is one."""
+    """Returns why there is no sandbox on this machine, as the end of a sentence; "" where there is one."""
     if not shutil.which("bwrap"):
         return "bubblewrap is not installed (Debian, Ubuntu: apt-get install bubblewrap)"
     try:
@@ -35,14 +35,16 @@ def missing() -> str:
 
 
 def wanted(level: str) -> bool:
-    """Tells whether a submission is run in a sandbox here; `strict` without one is for the caller to refuse."""
+    """Returns whether a submission is run in a sandbox here. If `strict` cannot have a sandbox, the caller has to
+    refuse."""
     return level != LIMITS and not missing()
 
 
 def command(folder: str, python_path: list[str], environment: dict[str, str]) -> tuple[list[str], list[str]]:
-    """(what to put before the command of a process that belongs inside, the import path it finds there).
+    """Returns (the words to put before the command of a process that belongs inside, the import path that it finds
+    there).
 
-    `folder` is its only writable one, in memory. Of the import path only installations of Python are shown.
+    `folder` is its only writable folder, in memory. From the import path, only installations of Python are shown.
     """
     walls = [*_walls(), *_read_only(places_of_python(python_path))]
     walls += _hidden(COURSE) if is_installed() else []
@@ -54,7 +56,7 @@ def command(folder: str, python_path: list[str], environment: dict[str, str]) ->
 
 
 def _hidden(folder: Path) -> list[str]:
-    """An empty folder over one that lies among Python's files: its solutions are not for what is inside."""
+    """Returns the words that lay an empty folder over a folder whose solutions no submission may read."""
     return ["--tmpfs", str(folder), "--remount-ro", str(folder)]
 
 

@@ -1,7 +1,7 @@
-"""Ends a call of another process by what the process does, not by how busy the machine is.
+"""Ends a call of another process by what that process does, not by how busy the machine is.
 
-A process without a core is not at fault, so seconds on the wall count for nothing. What counts is read from /proc: the
-seconds that it had a core, and the seconds that it slept, waited for a lock or for input.
+A process without a core is not at fault, so seconds of real time count for nothing. Two times count, which are read
+from /proc: the seconds that it had a core, and the seconds that it slept, waited for a lock or for input.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from dataclasses import dataclass
 
 from grader.wire.timed_frames import Deadline
 
-WAITING = 2.0  # seconds that a call may wait for something else than a core, beyond its limit
-LAST_RESORT = 600.0  # seconds on the wall, for a process that neither computes nor waits: it is stuck in the kernel
+WAITING = 2.0  # seconds that a call may wait for something other than a core, beyond its limit
+LAST_RESORT = 600.0  # seconds of real time, for a process that neither computes nor waits: it is stuck in the kernel
 TICK = 0.05  # seconds between two looks at the process
-WAITING_STATES = "STtZX"  # asleep, stopped, gone while another holds its pipe; one that waits for a disk is in state D
+WAITING_STATES = "STtZX"  # asleep, stopped, gone while another holds its pipe; a process that waits for a disk is in D
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
 class ProcessTimes:
-    """Holds the seconds that a process had a core, the seconds that it was ready to run without one, and its state.
+    """The seconds that a process had a core, the seconds that it was ready to run without a core, and its state.
 
-    All its threads count, those that have ended only for the first. A kernel that does not count what waits for a core
-    gives 0 for it. The state is a letter, as in /proc/PID/stat: that of the main thread, or of one that does not wait.
+    All its threads count, but ended threads only for `running`. A Linux kernel that does not count the wait for a core
+    gives 0 for `queued`. The state is a letter, as in /proc/PID/stat: of the main thread, or of a thread that does not
+    wait.
     """
 
     running: float
@@ -35,7 +36,7 @@ class ProcessTimes:
 
 
 def process_times(pid: int) -> ProcessTimes | None:
-    """Returns the times of a process; None where there is no such process, or /proc does not show it."""
+    """Returns the times of a process; None where there is no process of this number, or /proc does not show it."""
     try:
         state, running = _state_and_running(f"/proc/{pid}")
         threads = [f"/proc/{pid}/task/{name}" for name in os.listdir(f"/proc/{pid}/task")]
@@ -52,7 +53,7 @@ def process_times(pid: int) -> ProcessTimes | None:
 
 
 def _state_and_running(process: str) -> tuple[str, float]:
-    """Returns both of a process, or of one of its threads. Raises OSError, ValueError, IndexError."""
+    """Returns the state and the seconds of a core of a process or a thread. Raises OSError, ValueError, IndexError."""
     fields = _read(f"{process}/stat").rpartition(b")")[2].split()  # the name before may hold anything
     return fields[0].decode(), (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
 
@@ -63,10 +64,10 @@ def _read(path: str) -> bytes:
 
 
 class CallClock:
-    """Looks at a process in every TICK of a call, and ends the call when it has computed or waited for too long.
+    """Looks at a process every TICK of a call, and ends the call when the process has computed or waited for too long.
 
-    `pid`: None where it is not known; then there is the last resort alone. `is_held_up()`: whether it may be waiting
-    for us. A look that comes late counts as one TICK: the process that looks may have had no core either.
+    `pid`: None where it is not known; then LAST_RESORT alone ends a call. `is_held_up()`: whether it may be waiting for
+    us. A look that comes late counts as one TICK: the process that looks may have had no core either.
     """
 
     def __init__(self, pid: int | None, is_held_up: Callable[[], bool]) -> None:

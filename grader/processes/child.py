@@ -1,4 +1,4 @@
-"""The child as the parent sees it: spoken to in frames under a time limit, ended without leftovers."""
+"""The child as the parent sees it: asked in frames under a time limit, ended without leftovers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ MOST_TEXT = 4000  # characters kept of what the learner's file prints
 TIME_TO_TELL = 0.5  # seconds to tell where it is, once its time is used up
 TIME_TO_LEAVE = 2.0  # seconds for a process that has closed its end of a pipe to be gone
 TIME_TO_DIE = 10.0  # seconds for a killed process to be gone
-LONGEST_WAIT = 120.0  # seconds on the wall for each of these, however long it waits for a core
+LONGEST_WAIT = 120.0  # seconds of real time for each of these, however long it waits for a core
 LOOK = 0.005  # seconds between two looks whether it has gone
-MOST_STACK = 1 << 14  # bytes of the end of what it prints: there it tells
+MOST_STACK = 1 << 14  # bytes kept of the end of its output: there it tells where it is
 
 
 OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))
@@ -40,9 +40,9 @@ OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))
 class ChildProcess:
     """A child that imports a file and records calls of its entry for `model`; without a model it interprets calls.
 
-    `sandbox`: which of this process's sandboxes it is shut in, for each has room for one; None for none. `task`:
-    FRONT_END for a child that makes texts of a file's kernels for `model`. `limits`: how large its answers may be,
-    where they have others than all processes that read a submission.
+    `sandbox`: which of this process's sandboxes it is shut in, as each has room for one child; None for none. `task`:
+    FRONT_END for a child that makes texts of a file's kernels for `model`. `limits`: how large its answers may be; None
+    for SUBMISSIONS with a model, and for OURS without. Raises MachineFault where no child comes up.
     """
 
     def __init__(
@@ -92,9 +92,9 @@ class ChildProcess:
             raise MachineFault(f"the process that runs a submission did not come up ({ended.detail})") from None
 
     def _begin(self, nursery: Nursery, task: str, requests: int, replies: int, output: int) -> None:
-        """Has the child forked. Raises MachineFault."""
+        """Has the child forked. Raises MachineFault, OSError."""
         self._nursery = nursery
-        # What clears up after the nursery takes the child's folder along.
+        # The child's folder lies in the nursery's, so that it is removed with that at the latest.
         self.folder = Path(tempfile.mkdtemp(dir=nursery.folder))
         try:
             self._pid, self._pid_here = nursery.child(self.folder, requests, replies, output, task)
@@ -103,10 +103,11 @@ class ChildProcess:
             raise
 
     def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        """Sends a frame and gives the answer. Raises ChildEnded when that takes more than `limit` seconds of a core.
+        """Sends a frame and returns the answer. Raises ChildEnded when that takes more than `limit` seconds of a core,
+        and when the child ends or gives no readable answer. The child has ended then.
 
-        The child counts them: a kernel is not at fault when other processes have the cores. A call that waits and does
-        not compute ends as well, after seconds of waiting: see CallClock.
+        The child's own seconds count: a kernel is not at fault when other processes have the cores. A call that waits
+        and does not compute ends as well, after seconds of waiting: see CallClock.
         """
         self._filename = header.get("filename", self._filename)
         deadline = self._clock.deadline(limit)
@@ -125,21 +126,21 @@ class ChildProcess:
 
     @property
     def started(self) -> Started:
-        """Returns which processes the child has started that are still there."""
+        """The counts of processes and threads that the child has started and that are still there."""
         return started_by(self._pid_here)
 
     @property
     def seconds_waiting(self) -> float:
-        """Returns how long the child has waited for something else than a core, in all calls so far."""
+        """The seconds that the child has waited for something other than a core, in all calls so far."""
         return self._clock.waited
 
     @property
     def seconds_of_a_core(self) -> float:
-        """Returns how long the child has had a core since it began."""
+        """The seconds that the child has had a core since it began."""
         return self._clock.seconds_of_a_core()
 
     def _waits_for_us(self) -> bool:
-        """Returns True where an answer or printed text lies unread: the child may wait until there is room for more."""
+        """Returns whether an answer or printed text lies unread: the child may wait until there is room for more."""
         lies_there = select.poll()
         for descriptor in (self._output_seen, self._reply):
             lies_there.register(descriptor, select.POLLIN)
@@ -152,7 +153,7 @@ class ChildProcess:
                 self._wait_status(TIME_TO_TELL)
 
     def _where_it_was(self) -> Where:
-        """That is told behind what the file printed, and is no part of it."""
+        """Returns where the child was when its time was used up, and takes its stack out of what the file printed."""
         stack = stack_in(self._printed_last)
         self.printed_bytes -= len(stack)
         if stack and (head := HEAD.decode()) in self.printed:
@@ -160,16 +161,17 @@ class ChildProcess:
         return where_in(stack, self._filename)
 
     def kill(self) -> None:
-        """Kills the child and what it started, without a sandbox: who waits for its answer learns that it is gone."""
+        """Kills the child and what it started, unless it is in a sandbox. A thread that waits for its answer learns
+        that it is gone."""
         if self._request >= 0 and not self._nursery.sandboxed:
             _kill_group(self._pid)
 
     def end(self) -> None:
-        """Kills the child, everything it started, and its folder. May be called again."""
+        """Kills the child and everything it started, and removes its folder. May be called again."""
         if self._request < 0:
             return
         self._ended.set()
-        self._watch.join()  # before the child's number can become another's, whom it would kill
+        self._watch.join()  # before the child's number can become another process's, which it would kill
         if self._nursery.sandboxed:
             self._nursery.end_child()
         else:
@@ -182,7 +184,8 @@ class ChildProcess:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_status(self, limit: float) -> int | None:
-        """Returns how the child ended, as os.waitstatus_to_exitcode tells it; None if it is there after `limit` s."""
+        """Returns how the child ended, as os.waitstatus_to_exitcode tells it; None if it is there after `limit`
+        seconds."""
 
         def has_ended() -> bool:
             self._status = self._status_now() if self._status is None else self._status
@@ -192,7 +195,8 @@ class ChildProcess:
         return self._status
 
     def _wait_until(self, happened: Callable[[], bool], limit: float) -> None:
-        """Waits for `limit` seconds at most; those that the child or this thread waits for a core do not count."""
+        """Waits until `happened()`, or for `limit` seconds without the time that the child or this thread waits for a
+        core."""
         began, spent = time.monotonic(), 0.0
         while not happened() and spent < limit and time.monotonic() - began < LONGEST_WAIT:
             queued = self._clock.seconds_in_queue()
@@ -200,9 +204,10 @@ class ChildProcess:
             spent += min(LOOK, max(0.0, LOOK - (self._clock.seconds_in_queue() - queued)))
 
     def _status_now(self) -> int | None:
-        """Returns how the child ended; None if it is still there, or if nobody can tell any more.
+        """Returns how the child ended; None if it is still there, or if that cannot be known any more.
 
-        One that has ended keeps its number until `end`: it is that of its group too, and must not become another's.
+        An ended child keeps its number until `end`: it is its group's number too, and must not become another
+        process's.
         """
         if self._nursery.sandboxed:
             return self._nursery.child_status()
@@ -212,7 +217,7 @@ class ChildProcess:
         return None
 
     def _group_is_gone(self) -> bool:
-        """Takes leave of the child and of all its orphans that have ended; returns True where none is left."""
+        """Reaps the child and all its orphans that have ended; returns whether none is left."""
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-self._pid, os.WNOHANG)[0]:
                 pass
@@ -223,7 +228,7 @@ class ChildProcess:
         return False
 
     def _keep_few(self) -> None:
-        """Kills the child and all that it started as soon as these are too many, in a call or between two."""
+        """Kills the child and all that it started as soon as there are too many tasks, in a call or between calls."""
         while not self._ended.wait(TICK):
             if self._pid_here is not None and self.started.tasks > MOST_TASKS:
                 self._too_many = True
@@ -263,7 +268,7 @@ class ChildProcess:
 
 
 def abandon_children() -> None:
-    """For a process that is about to leave at once, as from a signal handler: nothing of it runs on or is left."""
+    """Kills all children and removes their folders, before this process leaves at once, as from a signal handler."""
     scratch.make_no_more()
     for pid in own_children():
         _kill_group(pid)
@@ -273,7 +278,7 @@ def abandon_children() -> None:
 def _kill_group(leader: int) -> None:
     """Kills a child and all that it has started, at the same moment: a fork that is under way comes to nothing.
 
-    What a submission starts cannot leave the child's process group: see grader/child/seccomp.py.
+    Processes that a submission starts cannot leave the child's process group: see grader/child/seccomp.py.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)

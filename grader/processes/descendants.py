@@ -1,6 +1,6 @@
 """The processes and threads that a child has started, read from /proc.
 
-None of it can get out of sight: a child adopts its orphans (grader/child/enclosing.py), so that all it has started is
+None of them can get out of sight: a child adopts its orphans (grader/child/enclosing.py), so that all it has started is
 below it in the tree of processes for as long as it lives.
 """
 
@@ -15,16 +15,17 @@ MOST_TASKS = 64  # threads of a child and of all that it has started; a right su
 
 @dataclass(frozen=True)
 class Started:
-    """processes: below the child, ended ones that nobody has asked about included. tasks: threads of all of them."""
+    """Counts. processes: all below the child, including ended processes that nobody has waited for. tasks: all threads,
+    the child's own included."""
 
     processes: int
     tasks: int
 
 
 def started_by(pid: int | None, most_tasks: int = MOST_TASKS) -> Started:
-    """Returns what a process and its descendants have started so far; looks no further than one past `most_tasks`.
+    """Returns what a process and its descendants have started so far; looks no further than past `most_tasks` threads.
 
-    A process that is gone, or that /proc does not show, has started nothing.
+    None, a process that is gone, and a process that /proc does not show have started nothing.
     """
     found, tasks = [] if pid is None else [pid], 0
     for one in found:
@@ -38,12 +39,12 @@ def started_by(pid: int | None, most_tasks: int = MOST_TASKS) -> Started:
 
 
 def own_children() -> list[int]:
-    """Returns the numbers of this process's children, also of those it did not start."""
+    """Returns the process numbers of this process's children, adopted orphans included."""
     return [child for thread in _threads("self") for child in _children(thread)]
 
 
 def _threads(pid: int | str) -> list[str]:
-    """Returns their folders in /proc, as texts: pathlib would take most of the time of a look."""
+    """Returns the folders of a process's threads in /proc, as texts: pathlib would take most of the time of a look."""
     with contextlib.suppress(OSError):
         return [f"/proc/{pid}/task/{name}" for name in os.listdir(f"/proc/{pid}/task")]
     return []

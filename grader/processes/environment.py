@@ -1,4 +1,4 @@
-"""The environment of a process of ours that we start: its import path, and how many threads it may have."""
+"""The environment of a process that we start: its import path, and how many threads it may have."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from grader.places import IMPORTED_FROM
 # numpy's OpenBLAS starts a thread per core when it is imported, and each one looks for work for a while: on 16 cores
 # importing torch took 3.4 s of a core with them and 1.4 s without.
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-# For a process that keeps its threads: without work they sleep. By default they look for some in a loop, which
+# For a process that keeps its threads: without work they sleep. By default they look for work in a loop, which
 # took 2 to 3 s of a core of a run of 6 where other processes wanted the cores too.
 PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
 
 
 def trusted_path() -> list[str]:
-    """This process's import path without the current folder and without any exercise's folder."""
+    """Returns this process's import path without the current folder and without any exercise's folder."""
     entries = [Path(entry).resolve() for entry in sys.path if entry]
     kept = [entry for entry in entries if Folder.containing(entry) is None and entry not in (Path.cwd(), IMPORTED_FROM)]
     return [str(entry) for entry in (IMPORTED_FROM, *kept)]

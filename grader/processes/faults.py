@@ -11,18 +11,18 @@ from grader.processes.where import Where
 class ChildEnded(Exception):
     """The child is gone.
 
-    how: "exit" (status), "signal" (number), "time" (how much), "processes" (how many it may have), "garbled" (what was
-    wrong).
+    how, with its detail: "exit" (status), "signal" (number), "time" (the limit), "processes" (how many it may have),
+    "garbled" (what was wrong).
     """
 
     how: str
     detail: str
-    where: Where = field(default_factory=Where, compare=False)  # it was when its time was used up
+    where: Where = field(default_factory=Where, compare=False)  # where it was when its time was used up
 
 
 class MachineFault(Exception):
-    """Something that is never the learner's fault: no child could be started."""
+    """A fault that is never the learner's, as when no child could be started."""
 
 
 class ServerLeft(MachineFault):
-    """A fork server is gone, and has said no reason: it was killed, or has left because it was tampered with."""
+    """A fork server is gone without a reason: it was killed, or has left because it was tampered with."""

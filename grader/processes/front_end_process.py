@@ -26,7 +26,7 @@ NONE: Constants = MappingProxyType({})
 
 @dataclass(frozen=True)
 class KernelText:
-    """The text made of a recipe: `source`, or a failure. `fits`: False if Triton passes over such a configuration."""
+    """The text made of a recipe: `source`, or a failure. `fits`: False if Triton passes over a configuration for it."""
 
     source: str = ""
     failure: Failure | None = None
@@ -48,9 +48,10 @@ class FrontEnd:
         self._bytes = 0  # of all texts so far
 
     def text(self, recipe: Recipe, small_dots: bool = False, constants: Constants = NONE) -> KernelText:
-        """Returns what becomes of the recipe in a call that sets these constants of the file.
+        """Returns the text of a recipe's kernel in a call that sets these constants of the file, or the failure
+        instead.
 
-        Raises ChildEnded, each time that it is asked for a text which has ended its process.
+        Raises ChildEnded for a text whose making ended the process, each time that it is requested, and MachineFault.
         """
         key = repr((recipe, small_dots, sorted(constants.items())))
         with self._one_at_a_time:
@@ -101,12 +102,12 @@ class FrontEnd:
 
     @property
     def seconds_of_a_core(self) -> float:
-        """Returns how long its processes have had a core so far."""
+        """The seconds that its processes have had a core so far."""
         child = self._child
         return self._computed + (child.seconds_of_a_core if child else 0.0)
 
     def kill(self) -> None:
-        """Ends a text that another thread waits for; that thread clears up."""
+        """Ends the making of a text that another thread waits for; that thread clears up."""
         if (child := self._child) is not None:
             child.kill()
 

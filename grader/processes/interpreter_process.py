@@ -8,23 +8,24 @@ from grader.wire.frames import ProtocolError
 from grader.wire.messages import InterpretRequest
 from grader.wire.reply import Reply, read_reply
 
-LONGER = 2.0  # seconds beyond a call's limit: it keeps to that itself, and tells where it was
+LONGER = 2.0  # seconds beyond a call's limit: the process keeps to the limit itself, and tells where it was
 
 
 class Interpreter:
     """Interprets recorded calls, in a process that is started when first asked and again after it has ended.
 
-    The process has the limits of one that runs a submission, and reads no Python.
+    The process has the limits of a process that runs a submission, and reads no Python.
     """
 
     def __init__(self) -> None:
         self._process: ChildProcess | None = None
 
     def ask(self, request: InterpretRequest, blob: bytes) -> Reply:
-        """Returns what a recorded call does with its inputs. Raises ChildEnded: out of time, or of memory.
+        """Returns the reply to a recorded call on its inputs. Raises ChildEnded when the process runs out of time or of
+        memory, and MachineFault when it fails in our own code.
 
-        A call without end says so itself, with its line. A process that had to be ended first gets a second try: a
-        machine that stood still for seconds, as a virtual one may, has counted them as computed.
+        A call that does not end has a reply too, with its line. A process that had to be killed gets a second try: a
+        machine that stood still for seconds, as a virtual machine may, has counted them as computed.
         """
         try:
             return self._answer(request, blob)

@@ -1,6 +1,6 @@
-"""The places that a process working on what others wrote may read: the system, Python, torch, Triton, this package.
+"""The places that a process may read while it handles other people's files: the system, Python, torch, Triton, grader/.
 
-A sandbox shows these places alone, and without one Landlock opens no others: no solutions, no hand-ins, no hidden
+A sandbox shows these places alone, and without a sandbox Landlock opens no others: no solutions, no hand-ins, no hidden
 cases, nothing of other processes.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.places import COURSE, IMPORTED_FROM, PACKAGE
 
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cache")
-# What libraries ask about memory, cores and random numbers when they first compute.
+# Libraries read about memory, cores and random numbers here when they first compute.
 OF_THE_MACHINE = (
     "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/proc/cpuinfo", "/proc/meminfo",
     "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu",
@@ -21,7 +21,7 @@ OF_THE_MACHINE = (
 
 
 def installations(python_path: list[str]) -> list[Path]:
-    """Returns those folders of an import path that are installations of Python, not what someone put on the path."""
+    """Returns the folders of an import path that are installations of Python, not others that someone put there."""
     homes = _homes()
     return [path for path in map(Path, python_path) if path in homes or (path != IMPORTED_FROM and _is_python(path))]
 
@@ -43,7 +43,8 @@ def readable(python_path: list[str]) -> list[str]:
 
 
 def _all_but(path: Path, kept_out: Path | None) -> list[Path]:
-    """Returns the place itself; the entries that it holds, links left out, if `kept_out` lies below it."""
+    """Returns the place itself; if `kept_out` lies below it, the other entries in it and in the folders on the way,
+    links left out."""
     if kept_out is None or not kept_out.is_relative_to(path.resolve()):
         return [path]
     entries = [] if path == kept_out else [entry for entry in path.resolve().iterdir() if not entry.is_symlink()]
@@ -51,7 +52,7 @@ def _all_but(path: Path, kept_out: Path | None) -> list[Path]:
 
 
 def _homes() -> list[Path]:
-    """Returns the folders of numpy, torch and Triton, and those that a link to them leads to."""
+    """Returns the folders that hold numpy, torch and Triton, and the folders that links to them lead to."""
     specs = [find_spec(name) for name in ("numpy", "torch", "triton")]
     found = [Path(spec.origin) for spec in specs if spec and spec.origin]
     return [home for origin in found for home in (origin.parent.parent, origin.resolve().parent.parent)]

@@ -25,15 +25,15 @@ def new_folder(prefix: str = "course-") -> Path:
 
 
 def make_no_more() -> None:
-    """For a process that is about to leave at once: a thread that wants a folder from now on waits for that."""
+    """Lets no other thread make a folder from now on: it waits until this process, which is about to leave, is gone."""
     _making.acquire()
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder, also where its other users have yet to leave: they write and remove files in it meanwhile.
+    """Removes a folder, also while other users of it, which have yet to leave, write and remove files in it.
 
     Once the folder is gone none of them can make a file there, so it stays gone. A folder inside that a submission has
-    closed to everybody stays, and nobody waits for it.
+    closed to everybody stays, and there is no wait for it.
     """
     for _ in range(MOST_LOOKS):
         try:

@@ -1,6 +1,6 @@
 """The account of a run: seconds and bytes that all calls of one submission have used up together.
 
-Each call has its limits. A hundred calls that keep to them would still make a run take minutes, and gigabytes.
+Each call has its limits. A hundred calls that keep to them could still make a run take minutes, and gigabytes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from grader.processes.faults import ChildEnded
 from grader.wire.frames import SUBMISSIONS, Limits, ProtocolError
 
-MOST_HEADER_BYTES = 16 << 20  # once read, they take twenty times as much memory; those of a run have less than 1 MiB
-MOST_BYTES = 128 << 20  # those of a run have less than 10 MiB
+MOST_HEADER_BYTES = 16 << 20  # read, they take twenty times as much memory; in a usual run they have less than 1 MiB
+MOST_BYTES = 128 << 20  # in a usual run they have less than 10 MiB
 
 
 class Answers(Limits):
-    """The limits of each answer, and of all that are taken together."""
+    """The limits of each answer, and of all answers together."""
 
     def __init__(self) -> None:
         super().__init__(SUBMISSIONS.header, SUBMISSIONS.frame)
@@ -35,10 +35,11 @@ class Answers(Limits):
 
 @dataclass
 class Spent:
-    """Holds what is used up so far. `used_up`: how the call ended that found nothing left, as each further one does."""
+    """The seconds and bytes used up so far. `used_up`: how the call ended that found nothing left; further calls end
+    the same way."""
 
-    importing: float = 0.0  # seconds of a core, by each process anew
+    importing: float = 0.0  # seconds of a core for imports, which each process makes anew
     computing: float = 0.0  # seconds of a core, in calls
-    waiting: float = 0.0  # seconds for something else than a core
+    waiting: float = 0.0  # seconds for something other than a core
     answers: Answers = field(default_factory=Answers)
     used_up: ChildEnded | None = None

@@ -1,4 +1,4 @@
-"""A submission in a child: loaded when first asked, asked again in a new child when one has died."""
+"""A submission in a child: imported when first asked, asked again in a new child when a child has ended."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from grader.wire.printable import one_line
 from grader.wire.reply import failure_of
 
 LOAD_LIMIT = 10.0  # seconds of a core for the submission's own import, in all its processes together
-MOST_COMPUTING = 10.0  # seconds of a core for all calls together; those of a run take 0.3 to 2
-MOST_WAITING = 6.0  # seconds for something else than a core, of all calls together
+MOST_COMPUTING = 10.0  # seconds of a core for all calls together; in a usual run they take 0.3 to 2
+MOST_WAITING = 6.0  # seconds for something other than a core, of all calls together
 LIMIT_AFTER_AN_END = 2.0  # once a call ended its process, the next ones get less, so that a run ends
 MOST_SAID = 200  # characters of what a child says of itself
 MOST_CONSTANTS = 256
@@ -31,7 +31,7 @@ T = TypeVar("T")
 class Runner:
     """The children of one submission, one at a time, that record its calls for `model`.
 
-    `sandbox`: as in ChildProcess. `spent`: by other runners of the same submission in this run.
+    `sandbox`: as in ChildProcess. `spent`: the account shared with other runners of the same submission in this run.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Runner:
         self._seen = 0.0, 0.0  # seconds of a core and of waiting of this child, as far as they stand in `spent`
 
     def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
-        """The answer to a request, as `read` understands it. Raises ChildEnded."""
+        """Returns the answer to a request, as `read` understands it. `limit`: seconds of a core. Raises ChildEnded."""
         limit = min(limit, LIMIT_AFTER_AN_END) if self._has_ended else limit
         try:
             if self.spent.used_up is not None:
@@ -74,7 +74,8 @@ class Runner:
             raise ChildEnded("garbled", str(error)) from None
 
     def _within_what_is_left(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        """The answer to a call that may take `limit` seconds of a core, and no more than all calls together."""
+        """Returns the answer to a call that may take `limit` seconds of a core, but no more than is left for all
+        calls."""
         self.spent.computing += self._seconds_since_counted()
         left = MOST_COMPUTING - self.spent.computing
         if self.spent.waiting > MOST_WAITING:
@@ -90,13 +91,14 @@ class Runner:
             raise
 
     def _use_up(self, limit: str, where: Where | None = None) -> NoReturn:
-        """A call that took too long by itself says more than what all calls may take."""
+        """Raises ChildEnded, now and in each further call. The reason is the first call that took too long by itself,
+        if any: it says more than the limit of all calls."""
         used_up = ChildEnded("time", limit, where or Where())
         self.spent.used_up = replace(self._first, where=self._best_where(used_up)) if self._first else used_up
         raise self.spent.used_up
 
     def _seconds_since_counted(self) -> float:
-        """Returns how long the child has had a core since this was last asked; how long it waited is noted."""
+        """Returns how long the child has had a core since this was last called; adds how long it waited to `spent`."""
         child, before = self._started(), self._seen
         seen = child.seconds_of_a_core, child.seconds_waiting
         self._seen = seen
@@ -104,7 +106,8 @@ class Runner:
         return max(0.0, seen[0] - before[0])
 
     def _with_first_limit(self, ended: ChildEnded) -> ChildEnded:
-        """A later call has little time: that the first one had more is part of what is told."""
+        """Returns the error to raise. A later call has little time: its error also tells how much the first call
+        had."""
         if ended.how != "time" or ended is self.load_ended or ended is self.spent.used_up:
             return ended
         if self._first is None:
@@ -137,12 +140,13 @@ class Runner:
         self.constants = _block_sizes(answer.get("constants"))
 
     def _started(self) -> ChildProcess:
-        """The child, which is started where there is none."""
+        """Returns the child, after starting it where there is none."""
         self._child = self._child or ChildProcess(self.model, self.sandbox, limits=self.spent.answers)
         return self._child
 
     def _imported(self) -> dict:
-        """The answer to a request to import the file, which takes no more than all imports together may."""
+        """Returns the answer to a request to import the file, within LOAD_LIMIT for all imports of it. Raises
+        ChildEnded."""
         left = LOAD_LIMIT - self.spent.importing
         of_all = ChildEnded("time", f"the {LOAD_LIMIT:g} s of a core that all its processes together may take for it")
         if left <= 0:
@@ -166,7 +170,8 @@ class Runner:
 
     @property
     def fenced(self) -> bool:
-        """Tells whether the operating system keeps the child from writing outside of its folder."""
+        """True where the operating system keeps the child from writing outside of its folder, or there was no child
+        yet."""
         return self.fence is None or self.fence.keeps_files
 
     def kill(self) -> None:
@@ -185,13 +190,13 @@ class Runner:
 
     @property
     def seconds_of_a_core(self) -> float:
-        """Returns how long its children have had a core so far."""
+        """The seconds that its children have had a core so far."""
         child = self._child
         return self._computed + (child.seconds_of_a_core if child else 0.0)
 
 
 def _block_sizes(said: object) -> dict[str, int]:
-    """The constants that a child says its file has, as far as they are names with a number that fits a kernel."""
+    """Returns the constants that a child says its file has, as far as they are names with numbers that fit a kernel."""
     if not isinstance(said, dict):
         return {}
     fits = ((name, value) for name, value in said.items() if type(value) is int and abs(value) < 1 << 62)

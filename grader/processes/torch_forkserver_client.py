@@ -1,4 +1,5 @@
-"""The parent's end of the zygote: one per process, started when the first nursery is wanted, asked to fork each.
+"""The parent's end of the zygote: one per process, started when the first nursery is needed, asked to fork each
+nursery.
 
 A process that imported torch before it knew anything may fork its zygote instead: see session/judging_process.py.
 """
@@ -30,13 +31,14 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class Zygote:
-    """Asking it to fork returns at once: it does that once it has imported torch.
+    """A process that imports torch and forks nurseries. A request returns at once: it forks once it has imported torch.
 
-    `process`: a Popen or its like. `control`: the socket through which it is asked. `errors`: where its stderr is read.
+    `process`: a Popen, or a ForkedProcess. `control`: the socket for requests. `errors`: a descriptor to read its
+    stderr.
     """
 
     def __init__(self, process: subprocess.Popen | ForkedProcess, control: socket.socket, errors: int) -> None:
-        self.forked: list[int] = []  # the processes that have said that they are there
+        self.forked: list[int] = []  # process numbers of the nurseries that are ready
         adopt_orphans()
         self._process, self._control, self._errors = process, control, errors
         os.set_blocking(errors, False)
@@ -49,32 +51,33 @@ class Zygote:
         self, folder: str, environment: dict[str, str], model: GpuModel | None, readable: list[str],
         control: int, errors: int,
     ) -> None:  # fmt: skip
-        """A nursery that works in this folder, is spoken to through `control`, and has `errors` for its stderr."""
+        """Asks for a nursery that works in this folder, gets requests through `control`, and writes stderr to
+        `errors`."""
         request = {"folder": folder, "environment": environment, "model": model and asdict(model), "readable": readable}
         socket.send_fds(self._control, [json.dumps(request).encode()], [control, errors])
 
     def said(self) -> list[str]:
-        """The lines that it wrote on its way down."""
+        """Returns the lines that it wrote to stderr before it ended."""
         said = b""
         with contextlib.suppress(BlockingIOError):
             said = os.read(self._errors, 1 << 16)
         return said.decode("utf-8", "replace").strip().splitlines()
 
     def end(self) -> None:
-        """And whatever it has forked that does not leave by itself, because a submission has stopped it."""
+        """Ends the zygote, and each nursery that does not leave by itself because a submission has stopped it."""
         self._control.close()
         self._process.kill()
         self._process.wait()
         os.close(self._errors)
         for pid in self.forked:
-            with contextlib.suppress(ChildProcessError):  # it has left, or never became ours
+            with contextlib.suppress(ChildProcessError):  # it has left, or was never adopted
                 if os.waitpid(pid, os.WNOHANG) == (0, 0):
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
 
 
 class ForkedProcess:
-    """A fork of this process, to be ended as a Popen is."""
+    """A fork of this process, which can be ended as a Popen is."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -93,7 +96,7 @@ _shared: list[Zygote] = []
 
 
 def shared_zygote() -> Zygote:
-    """That of this process, started if there is none."""
+    """Returns this process's zygote, started if there is none."""
     with _starting:
         if not _shared or not _shared[-1].alive:
             share_zygote(_started())
@@ -101,7 +104,7 @@ def shared_zygote() -> Zygote:
 
 
 def share_zygote(zygote: Zygote) -> None:
-    """Makes it the one of this process, until the end of both."""
+    """Makes this the zygote of this process, until the end of both."""
     _shared.append(zygote)
     atexit.register(zygote.end)
 
@@ -122,7 +125,7 @@ def _started() -> Zygote:
 
 
 def clean_environment(folder: str) -> dict[str, str]:
-    """Nothing of ours but the paths: a submission learns no secret from its environment."""
+    """Returns an environment with nothing of ours but the paths: a submission learns no secret from it."""
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     return {
         **kept,
@@ -138,5 +141,5 @@ def clean_environment(folder: str) -> dict[str, str]:
 
 
 def adopt_orphans() -> None:
-    """Linux hands orphaned descendants to this process: the nursery's children, and what they leave behind."""
+    """Makes Linux hand orphaned descendants to this process: the nursery's children, and what they leave behind."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

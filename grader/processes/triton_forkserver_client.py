@@ -34,9 +34,9 @@ BOOT = (
 class Nursery:
     """A warm process that forks children. Starting it returns at once; the first child waits for its imports.
 
-    Its children interpret; those of one with a `model` record for that GPU. It is forked from this process's zygote,
-    which has imported torch. A sandboxed one is on its own; it has one child at a time, and what a child leaves behind,
-    processes and files, ends with it.
+    Its children interpret; with a `model`, they record for that GPU. It is forked from this process's zygote, which has
+    imported torch. A sandboxed nursery is started without a zygote; it has one child at a time, and what a child leaves
+    behind, processes and files, ends with the child.
     """
 
     def __init__(self, model: GpuModel | None = None, sandboxed: bool = False) -> None:
@@ -65,16 +65,16 @@ class Nursery:
 
     @property
     def alive(self) -> bool:
-        there = self._process.poll() is None if self.sandboxed else True  # its walls fall before it does
+        there = self._process.poll() is None if self.sandboxed else True  # bubblewrap is gone before the nursery is
         return there and not is_hung_up(self._control.fileno())
 
     def child(self, folder: Path, requests: int, replies: int, output: int, task: str = "") -> tuple[int, int | None]:
-        """The process number of a new child, a child of this process; the descriptors stay ours to close.
+        """Returns (the process number of a new child, its number in this process's /proc); the descriptors stay ours to
+        close.
 
-        `task`: as in ChildProcess.
-
-        In a sandbox the number is the sandbox's own: child_status and end_child are there for it. The second number is
-        the child's in this process's /proc; None where Linux does not tell it.
+        `task`: as in ChildProcess. In a sandbox the first number is the sandbox's own, to be used by child_status and
+        end_child alone; the second is None where Linux does not tell it. Raises ServerLeft where the nursery is gone,
+        and MachineFault where torch and Triton cannot be imported.
         """
         with self._one_at_a_time:
             self._wait_until_ready()
@@ -123,7 +123,7 @@ class Nursery:
             self._zygote.forked.append(ready["pid"])
 
     def _said(self) -> str:
-        """The last line of what it, or the zygote, wrote on its way down."""
+        """Returns the last line that the nursery, or the zygote, wrote to stderr before it ended."""
         said = b""
         with contextlib.suppress(BlockingIOError):
             said = os.read(self._errors, 1 << 16)
@@ -144,9 +144,9 @@ _shared: dict[tuple[GpuModel | None, int | None], Nursery] = {}
 
 
 def shared_nursery(model: GpuModel | None = None, sandbox: int | None = None) -> Nursery:
-    """This process's nursery for interpreting, or for recording for `model`, started if there is none.
+    """Returns this process's nursery for interpreting, or for recording for `model`, started if there is none.
 
-    `sandbox`: a number, where it is to be shut in: a sandbox has room for one child.
+    `sandbox`: the number of the sandbox that it is shut in, as each has room for one child; None for none.
     """
     kind = model, sandbox
     with _starting:

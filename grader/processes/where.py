@@ -15,14 +15,14 @@ COMPILER = "/triton/compiler/"
 
 @dataclass(frozen=True)
 class Where:
-    """line: of the learner's file, 0 where that is unknown. compiling: the compiler was at work on what it launches."""
+    """line: in the learner's file, 0 if unknown. compiling: the compiler was at work on a kernel launched there."""
 
     line: int = 0
     compiling: bool = False
 
 
 def stack_in(printed: bytes) -> bytes:
-    """The stack that the output ends with; empty if there is none."""
+    """Returns the stack that the output ends with, from its heading on; the whole output if there is no heading."""
     before, head, stack = printed.rpartition(HEAD)
     return head + stack
 

@@ -1,1 +1,1 @@
-"""The learner's text, read and not run."""
+"""The learner's file as text: it is read, and not run."""

@@ -1,4 +1,4 @@
-"""What the bodies of kernels and of constexpr functions may name, read off the syntax tree. Nothing runs for this.
+"""Checks on the syntax tree what the bodies of kernels and of constexpr functions name. Nothing runs for this.
 
 The compiler evaluates a kernel's expressions as Python: attributes of modules and values, calls with constants. In
 these bodies a name may therefore lead to Triton's public functions, math, constants and other kernels, and nowhere
@@ -19,9 +19,9 @@ from grader.submission.kernel_words import BUILTINS, SAID_IN_KERNELS, TORCH_DTYP
 from grader.submission.nodes import Node, last_line
 from grader.submission.public_names import MODULES, members
 
-MOST_MISSPELT = 100  # names in a file for which a public one that is spelt nearly so is looked for
+MOST_MISSPELT = 100  # names in a file for which a public name with nearly the same spelling is looked for
 MOST_NAME = 60  # characters of a refused name that a sentence shows
-BY_NAME = frozenset({"getattr", "hasattr"})  # fine where the attribute stands there as text
+BY_NAME = frozenset({"getattr", "hasattr"})  # allowed with the attribute's name as a literal text
 # Methods of tiles and of tensor descriptors.
 OF_TILES = frozenset({
     "abs", "advance", "argmax", "argmin", "associative_scan", "atomic_add", "atomic_and", "atomic_cas", "atomic_load",
@@ -31,7 +31,7 @@ OF_TILES = frozenset({
     "permute", "ravel", "reduce", "reduce_or", "reshape", "rsqrt", "scatter", "sigmoid", "sin", "softmax", "sort",
     "split", "sqrt", "sqrt_rn", "store", "sum", "to", "trans", "view", "xor_sum",
 })  # fmt: skip
-# What describes tiles, types, descriptors and constants; methods of numbers, texts and lists; tl.PropagateNan's two.
+# Attributes of tiles, types, descriptors and constants; methods of numbers, texts and lists; tl.PropagateNan's members.
 OF_VALUES = frozenset({
     "ALL", "NONE", "T", "append", "bit_length", "block_shape", "block_type", "count", "dtype", "element_ty",
     "endswith", "extend", "get", "get_block_shapes", "index", "insert", "int_bitwidth", "int_signedness", "is_block",
@@ -54,7 +54,7 @@ NOT_ALLOWED = "Line {line}: {what} is not allowed in {body}. "
 
 
 class KernelNames(Sentence):
-    """What a body may not name, and what to do in its place; {body}: "a kernel", or "a constexpr function"."""
+    """Sentences about names that a body may not use. {body}: "a kernel" or "a constexpr function"."""
 
     MODULE = NOT_ALLOWED + "In a kernel only tl works, as in tl.arange or tl.exp."
     OF_TL = NOT_ALLOWED + "In a kernel only tl works: tl.{near} is there too."
@@ -84,7 +84,7 @@ class KernelNames(Sentence):
 
 @dataclass(frozen=True)
 class Refused:
-    """Something in a body that leads elsewhere. `sentence` says what, and what to do in its place."""
+    """A part of a body that leads elsewhere. `sentence` says which part, and what to write instead."""
 
     line: int
     sentence: Said
@@ -92,7 +92,7 @@ class Refused:
 
 
 def all_refused(tree: ast.Module) -> list[Refused]:
-    """What kernels and constexpr functions name and may not use, in the order of the text."""
+    """Returns all that kernels and constexpr functions name and may not use, in the order of the text."""
     names = FileNames(tree)
     found: dict[tuple[int, int, str], Refused] = {}  # so that the same place in two bodies is named once
     for body in names.bodies:
@@ -101,12 +101,12 @@ def all_refused(tree: ast.Module) -> list[Refused]:
 
 
 class FileNames:
-    """What a file calls Triton's modules, and which of its functions the compiler evaluates."""
+    """The names that a file gives to Triton's modules, and the functions in it that the compiler evaluates."""
 
     def __init__(self, tree: ast.Module):
         self.nodes = list(ast.walk(tree))
         self.imported = self._imported()  # name in the file -> "torch", "triton.language.load"
-        self.tuples = self._named_tuples()  # their names, and those of their fields
+        self.tuples = self._named_tuples()  # name of a named tuple -> names of its fields
         self.fields = self._fields()
         self.calls = [n for n in self.nodes if isinstance(n, ast.Call) and self.path(n.func) == "triton.jit"]
         called = {arg.id for call in self.calls for arg in call.args if isinstance(arg, ast.Name)}
@@ -115,16 +115,17 @@ class FileNames:
         constexpr_functions = [f for f in functions if self._decorated(f, "triton.constexpr_function")]
         self.kernels = frozenset(kernels)
         self.bodies = dict.fromkeys(kernels + constexpr_functions)  # in this order
-        self.near: dict[str, str] = {}  # name that tl has not -> a public one that is spelt nearly so, or ""
+        self.near: dict[str, str] = {}  # name that tl lacks -> a public name spelt nearly the same, or ""
 
     def path(self, node: ast.expr) -> str:
-        """The module, or what of a module, that an expression names: "triton.language.load"; "" if none."""
+        """Returns the dotted path of the module, or the member of a module, that an expression names:
+        "triton.language.load"; "" if it names none."""
         if isinstance(node, ast.Attribute) and (inner := self.path(node.value)):
             return f"{inner}.{node.attr}"
         return self.imported.get(node.id, "") if isinstance(node, ast.Name) else ""
 
     def decorator(self, function: ast.FunctionDef, path: str) -> ast.expr | None:
-        """The decorator of this path, alone or called."""
+        """Returns the function's decorator with this path, alone or called; None if it has none."""
         named = function.decorator_list
         return next((one for one in named if self.path(one.func if isinstance(one, ast.Call) else one) == path), None)
 
@@ -150,13 +151,14 @@ class FileNames:
         return found
 
     def _fields(self) -> set[str]:
-        """Of the file's own classes: a tuple with names is an argument like others."""
+        """Returns the fields of the file's own classes: a tuple with names is an argument like others."""
         classes = (node for node in self.nodes if isinstance(node, ast.ClassDef))
         fields = {name for node in classes for name in _annotated(node)}
         return fields.union(*self.tuples.values()) - LEADS_ELSEWHERE
 
     def _named_tuples(self) -> dict[str, list[str]]:
-        """class Pair(NamedTuple) and Pair = namedtuple("Pair", "x y"): a kernel may make such tuples too."""
+        """Returns the fields of class Pair(NamedTuple) and Pair = namedtuple("Pair", "x y"), which kernels may make
+        too."""
         found = {}
         for node in self.nodes:
             if isinstance(node, ast.ClassDef) and [self.path(base) for base in node.bases] == ["typing.NamedTuple"]:
@@ -166,14 +168,14 @@ class FileNames:
         return found
 
     def namedtuple_fields(self, node: ast.expr) -> list[str]:
-        """Of namedtuple("Pair", "x y"); [] for anything else."""
+        """Returns the fields of namedtuple("Pair", "x y"); [] for anything else."""
         if isinstance(node, ast.Call) and self.path(node.func) == "collections.namedtuple" and len(node.args) == 2:
             return _literal_names(node.args[1])
         return []
 
 
 class _Body:
-    """One function that the compiler evaluates, without its annotations and defaults: they run in the file alone."""
+    """A function that the compiler evaluates, without its annotations and defaults: they run in the file alone."""
 
     def __init__(self, names: FileNames, function: ast.FunctionDef):
         self.names, self.function = names, function
@@ -223,7 +225,8 @@ class _Body:
             yield self._refuse(KernelNames.NEW_VALUE, node, _text_of(node))
 
     def _identities(self, node: ast.Compare) -> Iterator[Refused]:
-        """`a is b`; None, True and False are one object each, wherever they come from."""
+        """Yields a refusal for each `a is b` unless a or b is None, True or False, of which Python has one object
+        each."""
         for left, compared, right in zip([node.left, *node.comparators], node.ops, node.comparators):
             if isinstance(compared, (ast.Is, ast.IsNot)) and not (_is_single(left) or _is_single(right)):
                 pair = ast.copy_location(ast.Compare(left, [compared], [right]), left)
@@ -231,7 +234,8 @@ class _Body:
                 yield self._refuse(KernelNames.IDENTITY, pair, _text_of(pair), instead=_short(_text_of(equal)))
 
     def _of_a_module(self, node: ast.expr, path: str, alone: bool) -> Iterator[Refused]:
-        """A module that stands before a dot, or what stands behind it."""
+        """Yields a refusal for a module before a dot, or for what stands behind the dot. `path`: of the node. `alone`:
+        no dot follows."""
         module, _, name = path.rpartition(".")
         if path in MODULES or path == "math":
             if alone:
@@ -250,7 +254,7 @@ class _Body:
             yield self._not_public(node, module, path)
 
     def _of_torch(self, node: ast.expr, path: str, name: str) -> Refused:
-        """torch.exp, and what stands for it in a kernel."""
+        """Returns the refusal of a name of torch, such as torch.exp, with what a kernel has instead."""
         if path.startswith(("torch.", "numpy.")) and name in SAID_IN_KERNELS:
             return self._refuse(KernelNames.IN_KERNELS, node, path, instead=SAID_IN_KERNELS[name])
         if path == f"torch.{name}" and name in members("triton.language"):
@@ -258,7 +262,7 @@ class _Body:
         return self._refuse(KernelNames.MODULE, node, path)
 
     def _is_refused_below(self, node: ast.expr) -> bool:
-        """triton.a.b.c is refused once, for triton.a."""
+        """Returns whether a shorter path is refused already: triton.a.b.c is refused once, for triton.a."""
         inner = self.names.path(node.value) if isinstance(node, ast.Attribute) else ""
         return bool(inner) and inner.partition(".")[0] == "triton" and inner not in MODULES
 
@@ -266,7 +270,7 @@ class _Body:
         return not name.startswith("_") and (name in OF_TILES or name in OF_VALUES or name in self.names.fields)
 
     def _is_by_name(self, call: ast.Call) -> bool:
-        """getattr(x, "dtype")"""
+        """Returns whether a call asks for an allowed attribute by a literal name: getattr(x, "dtype")."""
         if not isinstance(call.func, ast.Name) or call.func.id not in BY_NAME or len(call.args) < 2 or call.keywords:
             return False
         module = self.names.path(call.args[0])
@@ -274,13 +278,13 @@ class _Body:
         return not module and isinstance(name, str) and self._is_attribute(name)
 
     def _hidden_module(self, node: ast.Attribute) -> Refused | None:
-        """tl.load, where tl is a parameter."""
+        """Returns the refusal of tl.load where tl is a parameter; None where no module's name stands before the dot."""
         if not isinstance(node.value, ast.Name) or node.value.id not in self.names.imported:
             return None
         return self._refuse(KernelNames.HIDES_A_MODULE, node, node.value.id)
 
     def _not_imported(self, node: ast.Attribute) -> Refused | None:
-        """math.inf, in a file that gives `math` no meaning."""
+        """Returns the refusal of math.inf, in a file that gives `math` no meaning; None for anything else."""
         bound = self.own | self.names.imported.keys() | _stored(self.names.nodes)
         if not isinstance(node.value, ast.Name) or node.value.id != "math" or "math" in bound or node.attr[0] == "_":
             return None
@@ -315,7 +319,7 @@ def _is_single(node: ast.expr) -> bool:
 
 
 def _inside(nodes: Iterable[ast.AST], bodies: Collection[ast.AST]) -> Iterator[ast.AST]:
-    """Yields all that stands in these but for functions that are bodies themselves, and are read on their own."""
+    """Yields these nodes and all nodes in them, but for functions that are bodies themselves and are read as bodies."""
     waiting = deque(nodes)
     while waiting:
         if (node := waiting.popleft()) not in bodies:
@@ -328,19 +332,19 @@ def _stored(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _targets_of(node: ast.AST) -> Iterator[ast.AST]:
-    """What a comprehension gives its names in."""
+    """Yields the nodes of a comprehension's targets: the names that it gives values."""
     for generator in getattr(node, "generators", []):
         yield from ast.walk(generator.target)
 
 
 def _annotated(node: ast.ClassDef) -> list[str]:
-    """The names of `x: int`, in order."""
+    """Returns the names of annotated fields, as x in `x: int`, in order."""
     targets = [inner.target for inner in node.body if isinstance(inner, ast.AnnAssign) and inner.simple]
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _literal_names(node: ast.expr) -> list[str]:
-    """Of "x y", "x, y" and ["x", "y"]."""
+    """Returns the names in "x y", "x, y" or ["x", "y"]; [] for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value.replace(",", " ").split()
     parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
@@ -352,7 +356,7 @@ def _first_line(node: ast.AST) -> str:
 
 
 def _text_of(node: ast.AST) -> str:
-    """Returns the node in Python's words; its kind where Python has none, as for a number of 4301 digits."""
+    """Returns the source of a node; its kind where Python cannot write it, as for a number of 4301 digits."""
     try:
         return ast.unparse(node)
     except ValueError:
@@ -367,11 +371,12 @@ def _first_name(node: ast.expr) -> str:
 
 
 def _short(what: str) -> str:
-    """Its beginning and its end: names that are alike up to there differ somewhere."""
+    """Returns the beginning and the end of a long text: names that are alike up to there differ somewhere."""
     return what if len(what) <= MOST_NAME else f"{what[: MOST_NAME // 2]}...{what[-MOST_NAME // 2 :]}"
 
 
 def _is_value(path: str) -> bool:
-    """tl.float32, and not a module: what stands behind its dot is an attribute like others."""
+    """Returns whether a path names a member that is no module, as tl.float32: a name behind its dot is an attribute
+    like others."""
     module, _, name = path.rpartition(".")
     return path not in MODULES and module in MODULES and name in members(module)

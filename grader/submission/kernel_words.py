@@ -1,4 +1,4 @@
-"""Words of Python, torch and NumPy that beginners write in kernels: those that are fine, and what says the same."""
+"""Words of Python, torch and NumPy that beginners write in kernels: the allowed words, and replacements for others."""
 
 from __future__ import annotations
 

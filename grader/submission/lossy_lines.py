@@ -1,4 +1,4 @@
-"""Lines of kernels in which numbers lose something, as far as the text tells: digits to 16 bits, NaN to a maximum."""
+"""Finds lines of kernels that lose something, as far as the text tells: digits in 16 bits, NaN in a maximum."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ OF_16_BITS = {"float16": "fp16", "bfloat16": "bf16"}
 class Rounding:
     line: int
     dtype: str  # "fp16" or "bf16"
-    of_a_sum: bool  # what is converted is a sum, or the name of one
+    of_a_sum: bool  # the converted value is a sum, or the name of a sum
 
 
 def line_of_rounding(tree: ast.Module, dtype_of_memory: str, of_a_sum: bool = False) -> Rounding | None:
-    """The only place where a kernel converts to 16 bits what it goes on to compute with; None where there are others.
+    """Returns the only place where a kernel converts to 16 bits a value that it computes with afterwards; None where
+    there is none, or several.
 
-    `dtype_of_memory`: that of the arguments in this call. `of_a_sum`: a sum that is made in fp32 is asked for.
+    `dtype_of_memory`: "fp16", "bf16" or another dtype of the arguments in this call. `of_a_sum`: only a sum counts, in
+    a file that converts to fp32 as well.
     """
     kernels = kernels_of(tree)
     found = [one for kernel in kernels for one in _roundings(kernel, dtype_of_memory)]
@@ -33,7 +35,8 @@ def line_of_rounding(tree: ast.Module, dtype_of_memory: str, of_a_sum: bool = Fa
 
 
 def line_of_maximum_with_0(tree: ast.Module) -> int:
-    """The only tl.maximum with 0 that is not told to keep NaN, in a file that chooses in no other way; 0: not so."""
+    """Returns the line of the only tl.maximum with 0, if it is not told to keep NaN and the file chooses in no other
+    way; else 0."""
     calls = list(calls_in(kernels_of(tree)))
     names = [getattr(call.func, "attr", "") for call in calls]
     with_0 = [call for call, name in zip(calls, names) if name == "maximum" and any(map(_is_0, call.args))]
@@ -61,7 +64,7 @@ def _roundings(kernel: ast.FunctionDef, dtype_of_memory: str) -> list[Rounding]:
             continue
         value = node.func.value
         if _is_load(value) or isinstance(value, ast.Name) and value.id in loads - sums:
-            continue  # as a rule of these 16 bits already
+            continue  # as a rule it has these 16 bits already
         target = alone[id(node)].targets[0] if id(node) in alone else None
         if isinstance(target, ast.Name) and not _is_computed_with(target.id, nodes, held, node.lineno):
             continue
@@ -71,7 +74,7 @@ def _roundings(kernel: ast.FunctionDef, dtype_of_memory: str) -> list[Rounding]:
 
 
 def _handed_over(nodes: list[ast.AST]) -> set[int]:
-    """The parts of stores and of products of tiles, which want 16 bits, and of what a function returns."""
+    """Returns the ids of all nodes in stores and in products of tiles, which want 16 bits, and in returned values."""
     takers = ("store", "dot", "atomic_add")
     chosen = [one for one in nodes if isinstance(one, ast.Return) or any(is_method_call(one, name) for name in takers)]
     return {id(part) for node in chosen for part in ast.walk(node)}
@@ -83,7 +86,7 @@ def _is_computed_with(name: str, nodes: list[ast.AST], held: set[int], line: int
 
 
 def _assigned(nodes: list[ast.AST], is_sought: Callable[[ast.expr], bool]) -> set[str]:
-    """The names that are assigned a value of the sought kind."""
+    """Returns the names that are assigned a value of the sought kind."""
     assigned = (node for node in nodes if isinstance(node, ast.Assign) and is_sought(node.value))
     return {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
 
@@ -97,7 +100,7 @@ def _is_sum(value: ast.expr) -> bool:
 
 
 def _converts_to(node: ast.AST) -> str:
-    """ "float16" of x.to(tl.float16), "memory" of x.to(z_ptr.dtype.element_ty); "" of anything else."""
+    """Returns "float16" for x.to(tl.float16), "memory" for x.to(z_ptr.dtype.element_ty); "" for anything else."""
     if not is_method_call(node, "to") or len(node.args) != 1:
         return ""
     dtype = node.args[0]

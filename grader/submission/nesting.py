@@ -1,4 +1,4 @@
-"""How deeply a file nests: whatever reads a syntax tree calls itself for each level, and Python has an end of that."""
+"""Limits how deeply a file nests: code that reads a syntax tree recurses per level, and Python limits recursion."""
 
 from __future__ import annotations
 

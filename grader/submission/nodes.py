@@ -15,7 +15,7 @@ def last_line(node: Node) -> int:
 
 
 def covers(node: Node, line: int) -> bool:
-    """Tells whether a node begins in this line or before it, and ends there or after it."""
+    """Returns whether a node begins in this line or before it, and ends there or after it."""
     return node.lineno <= line <= last_line(node)
 
 
@@ -25,7 +25,7 @@ def called_name(call: ast.Call) -> str:
 
 
 def is_method_call(node: ast.AST, name: str) -> TypeGuard[ast.Call]:
-    """Tells whether a node is a call with a dot before this name, as tl.load(...) or tile.to(...)."""
+    """Returns whether a node is a call with a dot before this name, as tl.load(...) or tile.to(...)."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
 
 

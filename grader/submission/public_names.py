@@ -21,14 +21,14 @@ MODULES: dict[str, frozenset[str] | None] = {
 
 @functools.cache
 def members(module: str) -> frozenset[str]:
-    """The names of one of MODULES that a body may use, inner modules included."""
+    """Returns the names of one of MODULES that a body may use, inner modules included."""
     listed = MODULES[module]
     inner = {name.rpartition(".")[2] for name in MODULES if name.rpartition(".")[0] == module}
     return (_public(module) if listed is None else listed) | inner
 
 
 def _public(module: str) -> frozenset[str]:
-    """Returns the names that the module's source lists in __all__, or else those of its functions.
+    """Returns the names that the module's source lists in __all__; if it has none, the names of its functions.
 
     The source is read: importing Triton would take a second.
     """
@@ -43,7 +43,7 @@ def _public(module: str) -> frozenset[str]:
 
 
 def _file_of(module: str) -> Path:
-    """Returns the path of the source of a module of Triton; one without a file if Triton is not installed."""
+    """Returns the path of the source of a module of Triton; a path without a file if Triton is not installed."""
     spec = find_spec("triton")
     folders = spec.submodule_search_locations if spec else None
     folder = Path(folders[0] if folders else "/nowhere")

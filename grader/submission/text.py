@@ -1,4 +1,4 @@
-"""A submission as text: read, decoded and parsed, never imported. Problems become sentences here."""
+"""A submission as text: read, decoded and parsed, never imported. Problems become failures here."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ class Submission:
 
     @property
     def lines(self) -> list[str]:
-        """Returns the lines as Python counts them: str.splitlines would take a form feed, too, for the end of one."""
+        """The lines as Python counts them: str.splitlines would take a form feed, too, for the end of a line."""
         return LINE_END.split(self.source.decode("utf-8", "replace"))
 
     def line(self, number: int) -> str:
-        """Returns the text of a line, without indentation and fit to be shown; "" if there is no such line."""
+        """Returns the text of a line, without indentation and fit to be shown; "" if the file has fewer lines."""
         return self.indented(number).strip()
 
     def indented(self, number: int) -> str:
-        """Returns the text of a line with its indentation, fit to be shown; "" if there is no such line."""
+        """Returns the text of a line with its indentation, fit to be shown; "" if the file has fewer lines."""
         lines = self.lines
         text = lines[number - 1].rstrip().expandtabs(4) if 0 < number <= len(lines) else ""
         return one_line(text)
 
 
 def read_submission(path: Path) -> Submission:
-    """Never raises: a file that cannot be read is a submission with a failure."""
+    """Returns the submission in this file. Never raises: a file that cannot be read is a submission with a failure."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait for whoever writes, a device has no end
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait for a writer, a device has no end
             return Submission(path, failure=Failure("no-file"))
         with path.open("rb") as file:
             source = file.read(MOST_BYTES + 1)
@@ -84,7 +84,8 @@ def read_submission(path: Path) -> Submission:
 
 
 def _other_encoding(source: bytes) -> Failure | None:
-    """Python reads a file as its first lines say, "# coding: latin-1"; what is checked is UTF-8, and must be the same.
+    """Returns a failure for a file that Python reads in another encoding than UTF-8, as its first lines may say, "#
+    coding: latin-1"; None for UTF-8, in which the file is checked.
 
     Source: https://docs.python.org/3/reference/lexical_analysis.html#encoding-declarations
     """
@@ -98,7 +99,7 @@ def _other_encoding(source: bytes) -> Failure | None:
 
 
 def _parsed(text: str) -> ast.Module | Failure:
-    """The syntax tree of a text, or why there is none."""
+    """Returns the syntax tree of a text, or the failure that says why there is none."""
     try:
         with warnings.catch_warnings(action="ignore"):  # Python's of its style, as of "\d", are no part of a verdict
             tree = ast.parse(text)
@@ -115,7 +116,7 @@ def _parsed(text: str) -> ast.Module | Failure:
 
 @dataclass
 class KernelText:
-    """What the syntax tree says about the kernels of a submission; evidence for explanations only."""
+    """Facts about the kernels of a submission, from its syntax tree; evidence for explanations only."""
 
     names: list[str]
     axes: set[int]  # axes that tl.program_id is called with
@@ -152,7 +153,7 @@ def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
 
 
 def axes_asked_for(tree: ast.Module, kernel: str) -> dict[int, int]:
-    """The axes that the kernel of this name asks tl.program_id for, as far as its text tells, each with its line."""
+    """Returns the axes that a kernel asks tl.program_id for, as far as its text tells, each with its first line."""
     found: dict[int, int] = {}
     named = (node for node in ast.walk(tree) if _is_kernel(node) and node.name == kernel)
     for call in calls_in(named):
@@ -162,46 +163,46 @@ def axes_asked_for(tree: ast.Module, kernel: str) -> dict[int, int]:
 
 
 def _axis(call: ast.Call) -> int | None:
-    """The axis that tl.program_id is called with; None where the text does not tell."""
+    """Returns the axis that tl.program_id is called with; None where the text does not tell."""
     given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "axis")]
     return whole_number(given[0]) if given else None
 
 
 def kernels_of(tree: ast.Module) -> list[ast.FunctionDef]:
-    """The kernels, and the functions that they call, in the order of the text."""
+    """Returns the functions decorated with jit, kernels and the functions that they call, in the order of the text."""
     return [node for node in ast.walk(tree) if _is_kernel(node)]
 
 
 @dataclass(frozen=True)
 class LaunchText:
-    """A call kernel[grid](...) of the file."""
+    """A launch in the file: a call kernel[grid](...)."""
 
     kernel: str  # its name, as it stands there
     call: ast.Call
 
 
 def launches_of(tree: ast.Module) -> list[LaunchText]:
-    """The launches of the file: calls kernel[grid](...) where a name stands before the grid."""
+    """Returns the launches of the file: calls kernel[grid](...) where a name stands before the grid."""
     functions = ((call, call.func) for call in calls_in([tree]))
     launched = ((call, function.value) for call, function in functions if isinstance(function, ast.Subscript))
     return [LaunchText(kernel.id, call) for call, kernel in launched if isinstance(kernel, ast.Name)]
 
 
 def is_in_loop(tree: ast.Module, line: int) -> bool:
-    """Whether a loop of a kernel goes over this line."""
+    """Returns whether this line lies in the body of a loop of a kernel."""
     loops = (inner for node in ast.walk(tree) if _is_kernel(node) for inner in ast.walk(node))
     return any(isinstance(one, ast.For | ast.While) and one.lineno < line <= last_line(one) for one in loops)
 
 
 def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tuple[int, int]]:
-    """The places in kernels where one of these numbers is written, as (number, line)."""
+    """Returns (number, line) for each place in kernels where one of these numbers is written."""
     inner = (one for node in ast.walk(tree) if _is_kernel(node) for part in node.body for one in ast.walk(part))
     written = [(whole_number(one), one.lineno) for one in inner if isinstance(one, ast.Constant)]
     return [(number, line) for number, line in written if number is not None and number in numbers]
 
 
 def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
-    """The tl.load or tl.store (`function`) whose call covers `line`."""
+    """Returns the call of tl.load or tl.store (`function`) that covers `line`; None if there is none."""
     for node in ast.walk(tree):
         if is_method_call(node, function) and covers(node, line):
             return node
@@ -209,13 +210,14 @@ def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
 
 
 def takes_corner(call: ast.Call) -> bool:
-    """Whether a load or store is that of a descriptor, as in descriptor.load([m, k])."""
+    """Returns whether a load or store is a descriptor's, as in descriptor.load([m, k])."""
     return bool(call.args) and isinstance(call.args[0], (ast.List, ast.Tuple))
 
 
 @dataclass(frozen=True)
 class MadeDescriptor:
-    """A descriptor as the file makes it: of which tensor or pointer, and with which block; "" where it does not say."""
+    """A descriptor as the file makes it: the tensor or pointer that it describes, and its block; "" where the text does
+    not say."""
 
     line: int
     tensor: str
@@ -239,13 +241,13 @@ def descriptors_made(tree: ast.Module) -> list[MadeDescriptor]:
 
 
 def _names(function: ast.expr) -> tuple[str, str]:
-    """The last two of a dotted name; "" where there is none."""
+    """Returns the last two parts of a dotted name; "" for a part that is missing."""
     owner = getattr(function, "value", None)
     return getattr(owner, "attr", getattr(owner, "id", "")), getattr(function, "attr", getattr(function, "id", ""))
 
 
 def _short_text(node: ast.expr | None) -> str:
-    """The expression on one line; "" where there is none, or one that nobody would read."""
+    """Returns the expression on one line; "" where there is none, or where it is too long to be read."""
     try:
         text = "" if node is None else one_line(" ".join(ast.unparse(node).split()))
     except ValueError:  # a number of 4301 digits
@@ -254,7 +256,7 @@ def _short_text(node: ast.expr | None) -> str:
 
 
 def code_text(node: ast.expr) -> str:
-    """The expression on one line as a sentence shows it: cut where it is long, "this" where Python has no text."""
+    """Returns the expression on one line for a sentence: cut where it is long, "this" where Python has no text."""
     try:
         text = " ".join(ast.unparse(node).split())
     except ValueError:  # a number of 4301 digits
@@ -263,7 +265,7 @@ def code_text(node: ast.expr) -> str:
 
 
 def loaded_in_address(tree: ast.Module, line: int, function: str) -> str:
-    """The variable in the address of the tl.load or tl.store at `line` that was loaded itself; "" if none was."""
+    """Returns the variable in the address of the tl.load or tl.store at `line` that was loaded itself; "" if none."""
     call = access_at(tree, line, function)
     kernels = [node for node in ast.walk(tree) if _is_kernel(node) and covers(node, line)]
     if call is None or not call.args or not kernels:
@@ -280,14 +282,15 @@ def loaded_in_address(tree: ast.Module, line: int, function: str) -> str:
 
 
 def _is_load(value: ast.expr) -> bool:
-    """tl.load(...), also converted: tl.load(...).to(tl.int64)."""
+    """Returns whether a value is tl.load(...), also converted: tl.load(...).to(tl.int64)."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to":
         value = value.func.value
     return is_method_call(value, "load")
 
 
 def line_of_division(tree: ast.Module, line: int) -> int:
-    """The last line up to this one in which a kernel divides with / for what this line uses; 0 if there is none."""
+    """Returns the last line up to this one in which a kernel divides with / for a value used here; 0 if there is
+    none."""
     kernel = next((node for node in kernels_of(tree) if covers(node, line)), None)
     used: set[str] = set()
     statements = [node for node in ast.walk(kernel) if isinstance(node, ast.stmt)] if kernel is not None else []
@@ -305,12 +308,12 @@ def line_of_division(tree: ast.Module, line: int) -> int:
 
 
 def calls_of(tree: ast.Module, function: str) -> list[int]:
-    """The lines in which tl's function of this name is called."""
+    """Returns the lines in which tl's function of this name is called."""
     return [last_line(call.func) for call in calls_in([tree]) if called_name(call) == function]
 
 
 def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
-    """The one of these built-in functions of Python that a line calls, "" if none."""
+    """Returns the first of these built-in functions of Python that a line calls; "" if it calls none."""
     for call in calls_in([tree]):
         if isinstance(call.func, ast.Name) and call.func.id in names and covers(call, line):
             return call.func.id
@@ -318,7 +321,7 @@ def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
 
 
 def line_of_subtracted_sum(tree: ast.Module) -> int:
-    """The first line of a kernel that subtracts a sum, or what is made of one; 0 where none does."""
+    """Returns the first line of a kernel that subtracts a sum, or a value made of a sum; 0 where none does."""
     for kernel in kernels_of(tree):
         made_of_sums: set[str] = set()
         for node in statements_in(kernel):
@@ -330,27 +333,27 @@ def line_of_subtracted_sum(tree: ast.Module) -> int:
 
 
 def _holds_sum(expression: ast.expr, made_of_sums: set[str]) -> bool:
-    """Tells if the expression adds up lanes, or names what is made of such a sum."""
+    """Returns whether the expression adds up lanes, or names a value made of a sum of lanes."""
     nodes = list(ast.walk(expression))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     return bool(names & made_of_sums) or any(is_method_call(node, "sum") for node in nodes)
 
 
 def first_load_with_other(tree: ast.Module) -> int:
-    """The line of the first tl.load that names `other`; 0 if there is none."""
+    """Returns the line of the first tl.load that names `other`; 0 if there is none."""
     loads = [node for node in ast.walk(tree) if is_method_call(node, "load")]
     lines = [one.lineno for one in loads if len(one.args) > 2 or any(word.arg == "other" for word in one.keywords)]
     return min(lines, default=0)
 
 
 def the_only_dot(tree: ast.Module) -> int:
-    """The line of the tl.dot in the kernels of a file; 0 if there are several, or none."""
+    """Returns the line of the tl.dot in the kernels of a file; 0 if there are several, or none."""
     lines = [call.lineno for call in calls_in(kernels_of(tree)) if is_method_call(call, "dot")]
     return lines[0] if len(lines) == 1 else 0
 
 
 def stores_only_in_loops(tree: ast.Module) -> bool:
-    """Whether kernels store, and each store stands in a loop of its kernel."""
+    """Returns whether kernels store, and each store stands in a loop of its kernel."""
     kernels = [node for node in ast.walk(tree) if _is_kernel(node)]
     loops = [node for kernel in kernels for node in ast.walk(kernel) if isinstance(node, (ast.For, ast.While))]
     stores = _stores_in(kernels)
@@ -358,7 +361,8 @@ def stores_only_in_loops(tree: ast.Module) -> bool:
 
 
 def line_of_only_store(tree: ast.Module) -> int:
-    """The line of the only call in the kernels that may store; 0 where there are several, or a kernel calls another."""
+    """Returns the line of the only call in kernels that may store; 0 if there are several, or a kernel calls
+    another."""
     kernels = kernels_of(tree)
     names = {call: called_name(call) for call in calls_in(kernels)}
     stores = [one for one, name in names.items() if "store" in name or name.startswith(("atomic", "inline_asm"))]
@@ -367,7 +371,8 @@ def line_of_only_store(tree: ast.Module) -> int:
 
 
 def stores_at_all(tree: ast.Module) -> bool:
-    """Tells if anything in the kernels may store: tl.store, a descriptor's store, an atomic function, machine code."""
+    """Returns whether any call in kernels may store: tl.store, a descriptor's store, an atomic function, machine
+    code."""
     names = {called_name(call) for call in calls_in(kernels_of(tree))}
     return any("store" in name or name.startswith(("atomic", "inline_asm")) for name in names)
 
@@ -377,6 +382,6 @@ def _stores_in(nodes: Iterable[ast.AST]) -> set[ast.Call]:
 
 
 def has_mask(call: ast.Call) -> bool:
-    """Whether a tl.load or tl.store has a mask; it is the second argument of load and the third of store."""
+    """Returns whether a tl.load or tl.store has a mask, which is the second argument of load and the third of store."""
     place = 1 if is_method_call(call, "load") else 2
     return len(call.args) > place or any(keyword.arg == "mask" for keyword in call.keywords)

@@ -1,4 +1,4 @@
-"""Where a submission writes what an autotuned kernel chooses from, and its grid: lines, as far as its text tells."""
+"""Finds the lines of an autotuned kernel's configurations, key and grid in a submission, as far as its text tells."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ Scope = ast.Module | ast.FunctionDef
 
 
 def line_of_configs(tree: ast.Module) -> int:
-    """Of the list of configurations; 0 where it is not found."""
+    """Returns the line of the list of configurations; 0 where it is not found."""
     return _line_of_keyword(tree, "configs", 0)
 
 
 def line_of_key(tree: ast.Module) -> int:
-    """Of the list of names in the key; 0 where it is not found."""
+    """Returns the line of the list of names in the key; 0 where it is not found."""
     return _line_of_keyword(tree, "key", 1)
 
 
 def line_of_config(tree: ast.Module, config: str) -> int:
-    """Returns the line of the only triton.Config, or row of numbers, with exactly these settings; 0 if there is none.
+    """Returns the line of the only triton.Config, or row of numbers, with exactly these settings; if there is none, of
+    the only row of three or more numbers that are all among them; else 0.
 
     `config` is "BLOCK_M: 64, BLOCK_N: 128, num_warps: 4", as Triton writes it.
     """
@@ -36,7 +37,7 @@ def line_of_config(tree: ast.Module, config: str) -> int:
 
 
 def _numbers(row: ast.Tuple | ast.List | ast.Call) -> list[str]:
-    """The numbers of a tuple, or of a triton.Config, in the order of their texts; an empty list for anything else."""
+    """Returns the numbers of a tuple, a list or a triton.Config as texts, sorted; [] for anything else."""
     values = row.elts if not isinstance(row, ast.Call) else []
     if is_method_call(row, "Config"):
         dictionaries = (one for one in row.args if isinstance(one, ast.Dict))
@@ -46,7 +47,8 @@ def _numbers(row: ast.Tuple | ast.List | ast.Call) -> list[str]:
 
 
 def name_of_pruning(tree: ast.Module) -> str:
-    """The function that leaves configurations out, as prune_configs_by names it; "" where the text does not tell."""
+    """Returns the name of the function that leaves configurations out, as prune_configs_by states it; "" where the text
+    does not tell."""
     pairs = [pair for node in ast.walk(tree) if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values)]
     found = [
         value.id
@@ -57,13 +59,14 @@ def name_of_pruning(tree: ast.Module) -> str:
 
 
 def function_of_key(tree: ast.Module) -> str:
-    """The name of the function that returns the key together with the configurations; "" where none does."""
+    """Returns the name of the function that returns the key together with the configurations; "" where none does."""
     function = function_that_is_asked(tree)
     return function.name if function is not None and covers(function, line_of_key(tree)) else ""
 
 
 def line_of_grid(tree: ast.Module, launch: int) -> int:
-    """Of the tuple that stands in kernel[...] of the launch in this line, or in the name there; 0: not found."""
+    """Returns the line of the tuple in kernel[...] of the launch in line `launch`, or of the tuple that a name there
+    stands for; 0 where it is not found."""
     for scope in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         for call in calls_in([scope]):
             if isinstance(call.func, ast.Subscript) and covers(call, launch):
@@ -72,20 +75,20 @@ def line_of_grid(tree: ast.Module, launch: int) -> int:
 
 
 def function_that_returns_nothing(tree: ast.Module) -> ast.FunctionDef | None:
-    """The function that the configurations are asked of, as in `configs, key = tuning() or ([], [])`, where none of its
-    lines returns a value; None where there is no such function, or where the text does not tell."""
+    """Returns the function that the configurations come from, as in `configs, key = tuning() or ([], [])`, if none of
+    its lines returns a value; None if it returns one, or where the text does not tell which function it is."""
     function = function_that_is_asked(tree)
     return None if function is None or any(map(_gives_a_value, ast.walk(function))) else function
 
 
 def only_return(function: ast.FunctionDef) -> ast.Return | None:
-    """The one line that returns a value; None where there are several, or none."""
+    """Returns the only statement that returns a value; None where there are several, or none, or where it yields."""
     returns = [node for node in ast.walk(function) if _gives_a_value(node)]
     return returns[0] if len(returns) == 1 and isinstance(returns[0], ast.Return) else None
 
 
 def function_that_is_asked(tree: ast.Module) -> ast.FunctionDef | None:
-    """The function of the file that the configurations are asked of; None where the text does not tell."""
+    """Returns the function of the file that the configurations come from; None where the text does not tell."""
     tuned = [call for call in calls_in([tree]) if called_name(call) == "autotune"]
     if len(tuned) != 1:
         return None
@@ -123,7 +126,8 @@ def _line_of_keyword(tree: ast.Module, name: str, place: int) -> int:
 
 
 def _line(tree: ast.Module, scope: Scope, value: ast.expr, steps: int) -> int:
-    """Where a list or a tuple is written, or made of others, that this expression stands for."""
+    """Returns the line of the list or tuple that an expression stands for, or of the expression that makes it of
+    others; 0 where it is not found. `steps`: how many names and calls may still be followed."""
     if isinstance(value, (ast.List, ast.Tuple, ast.ListComp, ast.Subscript, ast.BinOp)):
         return value.lineno
     if steps == 0:
@@ -142,7 +146,7 @@ def _line(tree: ast.Module, scope: Scope, value: ast.expr, steps: int) -> int:
 
 
 def _line_of_item(tree: ast.Module, scope: Scope, value: ast.expr, place: int, steps: int) -> int:
-    """The same for an item of what this expression stands for."""
+    """Returns the line of an item, at `place`, of what this expression stands for: as _line."""
     if isinstance(value, ast.Tuple) and place < len(value.elts):
         return _line(tree, scope, value.elts[place], steps)
     if isinstance(value, ast.BoolOp):
@@ -153,7 +157,7 @@ def _line_of_item(tree: ast.Module, scope: Scope, value: ast.expr, place: int, s
 
 
 def _assignments(scope: Scope) -> list[tuple[ast.expr, ast.expr]]:
-    """Targets and values, the last one first; those of functions within are their own."""
+    """Returns the targets and values assigned in the body of a scope itself, the last first."""
     found = []
     for node in scope.body:
         if isinstance(node, ast.Assign):
@@ -167,7 +171,7 @@ def _function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
 
 
 def _returned(function: ast.FunctionDef) -> ast.expr:
-    """What its last `return` gives; None, as Python writes it, where there is none."""
+    """Returns the value of the function's last `return` that has a value; the constant None where there is none."""
     returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
     values = [(node.lineno, node.value) for node in returns if node.value is not None]
     return max(values, key=lambda one: one[0])[1] if values else ast.Constant(None)

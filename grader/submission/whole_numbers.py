@@ -1,4 +1,4 @@
-"""The whole numbers that stand in a file, or are made of such: where a rule of its own may begin or end."""
+"""The whole numbers in a file, written or computed from others: a rule of the file may begin or end at them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST_EXPONENT = 31
 
 
 def whole_numbers(tree: ast.Module) -> list[int]:
-    """Returns each number of the text from 3 on once, also as 1 << 17 or 2 * BLOCK; sorted."""
+    """Returns each number of the text from 3 to 2**31 once, also as 1 << 17 or 2 * BLOCK; sorted."""
     names = _constants(tree)
     found = {_value(node, names) for node in ast.walk(tree)}
     return sorted(number for number in found if number is not None and 3 <= number <= MOST)
 
 
 def _constants(tree: ast.Module) -> dict[str, int]:
-    """The module's names for whole numbers. A parameter of this name is given that number, as a rule."""
+    """Returns the module's names for whole numbers. As a rule, a parameter of the same name is given that number."""
     names: dict[str, int] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign):
@@ -55,7 +55,7 @@ def _value(node: ast.AST, names: Mapping[str, int]) -> int | None:
 
 
 def _is_constexpr(call: ast.Call) -> bool:
-    """Returns True for tl.constexpr(64)."""
+    """Returns whether a call is tl.constexpr with one argument, as tl.constexpr(64)."""
     return isinstance(call.func, ast.Attribute) and call.func.attr == "constexpr" and len(call.args) == 1
 
 

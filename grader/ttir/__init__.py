@@ -1,1 +1,1 @@
-"""The compiler's text: what it says, read without Triton."""
+"""Reads the compiler's text, without Triton."""

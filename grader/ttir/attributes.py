@@ -1,4 +1,4 @@
-"""Attributes as Python values."""
+"""Reads attributes as Python values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _INTEGER = re.compile(r"-?(?:0|[1-9]\d*)|0x[0-9A-Fa-f]+", re.ASCII)
 
 
 def string_of(text: str) -> str:
-    """The text between the quotes of `"..."`, escapes undone."""
+    """Returns the text between the quotes of `"..."`, with escapes undone."""
     inside = text[1:-1]
     if "\\" not in inside:
         return inside
@@ -49,7 +49,10 @@ def _character(match: re.Match[bytes]) -> bytes:
 
 
 def attributes_of(text: str, aliases: dict[str, str]) -> dict[str, Any]:
-    """The values of `name = value, name = value, flag`; `aliases` are the module's `#name = text`."""
+    """Returns the values of `name = value, name = value, flag`, where a flag is True. Raises BadText.
+
+    aliases: the module's `#name = text`.
+    """
     return _Reader(text, aliases).dictionary("end", 0) if text else {}
 
 
@@ -145,7 +148,7 @@ def _missing(alias: str) -> str:
 
 
 def number_of(text: str, type: Type) -> int | float | bool:
-    """`7`, `-1`, `1.5e+00` or the bits of a float, `0x7F800000`, as a value of `type`."""
+    """Returns `7`, `-1`, `1.5e+00` or the bits of a float, `0x7F800000`, as a value of `type`. Raises BadText."""
     element = type.element
     if type.kind != "number":
         raise BadText(f"the number {text[:40]} of a type that is no number")
@@ -177,14 +180,17 @@ def _float(text: str, element: str) -> float:
 
 
 def array_of(text: str) -> list[int | float | bool]:
-    """`i32: 1, 0`, the inside of a dense array."""
+    """Returns the values of `i32: 1, 0`, the inside of a dense array. Raises BadText."""
     element, _, values = text.partition(":")
     type = type_of(element.strip())
     return [number_of(value, type) for value in _elements(values)]
 
 
 def dense_of(text: str, type: Type) -> Dense:
-    """The inside of `dense<...>` for a tensor: one value for all, all values in row order, or their bytes."""
+    """Returns the inside of `dense<...>` for a tensor. Raises BadText.
+
+    The text holds a single value for all elements, all values in row order, or the bytes of all values.
+    """
     element = Type(type.element, (), type.kind)
     if not type.shape:
         raise BadText("dense<...> of a type that is no tensor")
@@ -209,7 +215,7 @@ def _elements(text: str) -> list[str]:
 
 
 def _values_of_bytes(text: str, element: Type) -> list[int | float | bool]:
-    """`"0x..."` holds the elements' bytes, the lowest first."""
+    """Returns the elements whose bytes `"0x..."` holds, the lowest byte first. Raises BadText."""
     try:
         raw = bytes.fromhex(text[3:-1]) if text.startswith('"0x') else b""
     except ValueError:

@@ -1,4 +1,4 @@
-"""Functions that call functions."""
+"""Checks calls of functions by functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ MOST_CALLS = 32  # functions that call functions
 
 
 def check_calls(module: Module) -> None:
-    """Each callee exists and takes what it is given; no function calls itself, in however many steps."""
+    """Raises BadText unless each callee exists and takes the given types, and no function calls itself.
+
+    Calls through other functions count too. The module has to hold a single public function.
+    """
     if sum(function.public for function in module.functions.values()) != 1:
         raise BadText("the text has to hold one public function")
     calls: dict[str, set[str]] = {}

@@ -18,7 +18,7 @@ WIDTHS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64} | dict.fromkeys(_SMALL, 8
 
 
 def float_of_bits(bits: int, element: str) -> float:
-    """The value of `bits` read as an `element`; OverflowError where it has more bits than that."""
+    """Returns the value of `bits` read as an `element`. Raises OverflowError for more bits than it has."""
     if bits >> WIDTHS[element]:
         raise OverflowError(f"{bits:#x} has more bits than a {element}")
     if element == "bf16":

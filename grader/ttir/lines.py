@@ -1,7 +1,6 @@
-"""How MLIR writes the lines of its generic form.
+"""Regular expressions for the lines of MLIR's generic form.
 
-The expressions never go back over what they have matched (`*+`, `++`), so a line takes time in proportion to its
-length.
+They never go back over what they have matched (`*+`, `++`), so a line takes time in proportion to its length.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _SUCCESSOR = re.compile(r"\^(bb\d+)", re.ASCII)
 
 
 def types_of(text: str) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
-    """The types before and after the arrow."""
+    """Returns the types before and after the arrow of `(i32, f32) -> i1`. Raises BadText."""
     match = _TYPE_LINE.fullmatch(text)
     if match is None:
         raise BadText(f"types that cannot be read: {text[:60]!r}")
@@ -46,7 +45,7 @@ def _type_list(text: str) -> tuple[Type, ...]:
 
 
 def result_names(text: str) -> list[str]:
-    """`%a, %b:2` names %a, %b#0 and %b#1."""
+    """Returns the names of results: `%a, %b:2` stands for %a, %b#0 and %b#1. Raises BadText."""
     names: list[str] = []
     for part in text.split(", "):
         name, _, count = part.partition(":")
@@ -57,7 +56,7 @@ def result_names(text: str) -> list[str]:
 
 
 def arguments_of(text: str) -> tuple[list[str], tuple[Type, ...], list[str]]:
-    """Names, types and locations of `%a: i32 loc(...), %b: f32 loc(...)`."""
+    """Returns names, types and locations of `%a: i32 loc(...), %b: f32 loc(...)`. Raises BadText."""
     names, types, places, position = [], [], [], 0
     while position < len(text):
         match = _ARGUMENT.match(text, position)

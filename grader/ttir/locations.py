@@ -1,4 +1,4 @@
-"""Where an operation stands in the learner's file."""
+"""Reads the locations of operations in the learner's file."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from grader.ttir.attributes import STRING, string_of
 from grader.ttir.module import BadText, Place
 
 MOST_DEPTH = 64  # of locations in locations
-MOST_CALLS = 16  # of functions inlined into each other, that are kept: the innermost
-_MOST_STEPS = 2 * MOST_DEPTH  # a name for it and the location itself
+MOST_CALLS = 16  # of functions inlined into each other; the innermost are kept
+_MOST_STEPS = 2 * MOST_DEPTH  # each depth takes a name and the location itself
 
 _REFERENCE = r"\#\w++"
 _LOCATION = re.compile(
@@ -27,9 +27,9 @@ _LOCATION = re.compile(
 
 
 class Locations:
-    """Places of `loc(...)`, each worked out once.
+    """The places of `loc(...)`, each worked out once.
 
-    aliases: the module's `#loc12 = loc(...)`, the name without `#`, the text between the parentheses.
+    aliases: the module's `#loc12 = loc(...)`, from the name without `#` to the text between the parentheses.
     filename: base name of the learner's file; frames in other files are passed over.
     """
 
@@ -39,7 +39,10 @@ class Locations:
         self._places: dict[str, Place] = {}
 
     def place(self, text: str) -> Place:
-        """The innermost frame in the learner's file, and the variable that it is assigned to there."""
+        """Returns the innermost frame in the learner's file, and the variable that it is assigned to there.
+
+        Raises BadText.
+        """
         found = self._places.get(text)
         return found if found is not None else self._resolve(text, 0)
 

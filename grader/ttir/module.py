@@ -1,4 +1,4 @@
-"""What the compiler's text says: functions of blocks of operations on numbered values."""
+"""The contents of the compiler's text: functions of blocks of operations on numbered values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 
 class BadText(ValueError):
-    """The text is not TTIR as it is known here; the message says what was met, and where."""
+    """The text is not TTIR as the parser knows it; the message says what was found, and where."""
 
 
 @dataclass(frozen=True)
 class Type:
-    """A number, a pointer, a descriptor of blocks of a tensor; or a tensor of numbers or pointers.
+    """The type of a number, a pointer, a descriptor of blocks, a block pointer, or a tensor of numbers or pointers.
 
-    element: i1, i8 ... i64, f16, bf16, f32, f64, f8E4M3FN ...; of a pointer or a descriptor: of what it leads to;
-        si32, ui8 ... in descriptors alone; of a pointer to pointers: "!tt.ptr<...>", as the text says.
-    shape: of the tensor, of a descriptor's block; () for a scalar. A tensor may have no dimensions in no case.
+    element: i1, i8 ... i64, f16, bf16, f32, f64, f8E4M3FN ...; for a pointer or a descriptor, the element it leads to;
+    si32, ui8 ... only for descriptors; for a pointer to pointers "!tt.ptr<...>", as in the text.
+    shape: of the tensor, or of the descriptor's block; () for a scalar, since every tensor has a dimension.
     """
 
     element: str
@@ -33,7 +33,7 @@ class Type:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an operation stands in the learner's file: 0 and "" where the text does not say."""
+    """The location of an operation in the learner's file; 0 and "" where the text does not say."""
 
     line: int = 0
     variable: str = ""  # that its result is assigned to
@@ -55,7 +55,10 @@ class Successor:
 
 @dataclass(eq=False)
 class Operation:
-    """`operands` and `results` are numbers of values, each given once per function, from 0 on."""
+    """An operation on numbered values. A function numbers its values from 0, each once.
+
+    `operands` and `results` are numbers of values.
+    """
 
     name: str
     operands: tuple[int, ...] = ()
@@ -68,7 +71,7 @@ class Operation:
     place: Place = Place()
 
     def walk(self) -> Iterator[Operation]:
-        """This operation and all inside of its regions."""
+        """Yields this operation and all operations inside of its regions."""
         yield self
         for region in self.regions:
             for block in region:

@@ -1,8 +1,8 @@
-"""The operations that are known: their attributes, and how many values they take and give.
+"""The known operations: their attributes, and the numbers of their operands and results.
 
-Collected from the texts of Triton 3.6.0, 3.7.1 and 3.9.0, before and after make_ttir. Whatever is in no table here is
-refused, so a newer release's operation, attribute or value of an attribute is a sentence and never a wrong result.
-That types and regions fit each operation is the compiler's own verifier's to see, before there is a text.
+They were collected from the texts of Triton 3.6.0, 3.7.1 and 3.9.0, before and after make_ttir. Anything that is in no
+table here is refused, so a newer release's operation, attribute or value of an attribute leads to a message and never
+to a wrong result. The compiler's own verifier checks that types and regions fit each operation, before there is a text.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ OPERATIONS = _known()
 def check_form(
     name: str, attributes: dict[str, Any], operand_types: tuple[Type, ...], result_types: tuple[Type, ...]
 ) -> None:
-    """Raises BadText unless an operation like this is known."""
+    """Raises BadText unless an operation with these attributes and numbers of operands and results is known."""
     known = OPERATIONS.get(name)
     if known is None:
         raise BadText(f"the operation {name[:60]} is not known here yet")
@@ -260,7 +260,7 @@ def _is_promise(value: Any) -> bool:
 
 
 def check_regions(name: str, regions: Sequence[tuple[Block, ...]]) -> None:
-    """Raises BadText unless the operation can hold regions whose blocks end so."""
+    """Raises BadText unless the operation may have regions whose blocks end with these terminators."""
     ends = _ENDS.get(name)
     if ends is None:
         raise BadText(f"{name[:60]} with a region")

@@ -1,8 +1,8 @@
-"""MLIR's generic form -> functions of blocks of operations.
+"""Parses MLIR's generic form into functions of blocks of operations.
 
-MLIR writes an operation a line, and one with regions as a line that opens, lines inside, and a line that closes. So the
-reader goes by lines: one match of a regular expression each, no recursion, and what repeats (types, attributes,
-locations) is worked out once. Text that is written in any other way is refused.
+MLIR writes an operation per line, and an operation with regions as a line that opens, lines inside, and a line that
+closes. So the parser goes by lines: one match of a regular expression each, no recursion, and parts that repeat (types,
+attributes, locations) are worked out once. Text that is written in any other way is refused.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _Form = tuple[dict[str, Any], tuple[Type, ...], tuple[Type, ...]]
 
 
 def parse(text: str, filename: str) -> Module:
-    """The module that the text of one kernel describes.
+    """Returns the module that the text of one kernel describes.
 
     text: MLIR's generic form with locations, of Triton 3.6 to 3.9.
     filename: base name of the learner's file, to which places refer.
-    Raises BadText for anything that is not exactly what those releases write or that does not fit together.
+    Raises BadText for anything that is not exactly what these releases write, or that does not fit together.
     """
     if len(text) > MOST_TEXT:
         raise BadText(f"a text of {len(text)} characters, at most {MOST_TEXT} are read")
@@ -44,10 +44,10 @@ def parse(text: str, filename: str) -> Module:
 class _Region:
     blocks: list[Block] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
-    names: list[str] = field(default_factory=list)  # of the values that are known inside only
+    names: list[str] = field(default_factory=list)  # of values that are known inside the region only
     branches: list[tuple[Operation, list[str]]] = field(default_factory=list)
     arguments: tuple[int, ...] = ()  # of the block that is being read
-    places: tuple[Place, ...] = ()  # of these
+    places: tuple[Place, ...] = ()  # of the arguments
     types: tuple[Type, ...] = ()
     operations: list[Operation] = field(default_factory=list)
     open: bool = False  # whether a block has begun
@@ -144,7 +144,7 @@ class _Reader:
         self.regions.append(_Region())
 
     def _other(self, line: str) -> None:
-        """A block's label, the end of a region."""
+        """Reads a block's label or the end of a region. Raises BadText for any other line."""
         bare = line.lstrip(" ")
         if bare.startswith("^") and len(self.regions) >= 2:
             self._label(line)
@@ -174,7 +174,7 @@ class _Reader:
             self.parameters = tuple(variable or name[1:] for variable, name in zip(said, names))
 
     def _define(self, region: _Region, names: list[str], types: tuple[Type, ...]) -> tuple[int, ...]:
-        """Numbers for new values."""
+        """Returns numbers for new values. Raises BadText for a name that is defined already."""
         first, known = len(self.types), self.names
         for number, name in enumerate(names, first):
             if name in known:
@@ -314,7 +314,7 @@ class _Reader:
 
 
 def _form(name: str, attributes: str, more: str, types: str, aliases: dict[str, str]) -> _Form:
-    """Attributes, types of operands, types of results."""
+    """Returns an operation's attributes, types of operands, and types of results. Raises BadText."""
     found = attributes_of(attributes, aliases)
     for key, value in attributes_of(more, aliases).items():
         if key in found:
@@ -327,7 +327,7 @@ def _form(name: str, attributes: str, more: str, types: str, aliases: dict[str, 
 
 @lru_cache(4096)
 def _plain_form(name: str, attributes: str, more: str, types: str) -> _Form:
-    """The same in every text, as long as it defines no names for attributes."""
+    """Returns the same as _form, cached for all texts: only for texts that define no names for attributes."""
     return _form(name, attributes, more, types, {})
 
 
@@ -336,7 +336,7 @@ _DEPTH = {"builtin.module": 0, "tt.func": 1}
 
 
 def _successors(operation: Operation, labels: list[str], region: _Region) -> tuple[Successor, ...]:
-    """Blocks by number, each with its share of the operands."""
+    """Returns the successors: the number of each block, and its share of the operands. Raises BadText."""
     if operation.name == "cf.br" and len(labels) == 1:
         shares = [operation.operands]
     elif operation.name == "cf.cond_br" and len(labels) == 2:

@@ -1,4 +1,4 @@
-"""The types that the text names."""
+"""Reads the types that the text names."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _LONGEST = 200  # characters of one type
 
 @lru_cache(4096)
 def type_of(text: str) -> Type:
-    """`i32`, `!tt.ptr<f32>`, `tensor<64x!tt.ptr<f32>>`, `!tt.tensordesc<32x32xf32>` and their like.
+    """Returns the type of `i32`, `!tt.ptr<f32>`, `tensor<64x!tt.ptr<f32>>`, `!tt.tensordesc<32x32xf32>` and so on.
 
-    A pointer to pointers has the element "!tt.ptr<...>", a block pointer (Triton 3.7 and older) the block's shape and
-    the kind "block pointer".
+    A pointer to pointers has the element "!tt.ptr<...>"; a block pointer (Triton 3.7 and older) has the block's shape
+    and the kind "block pointer". Raises BadText.
     """
     if text in NUMBERS:
         return Type(text)
@@ -88,7 +88,7 @@ def _pointer(inside: str, text: str) -> Type:
 
 
 def _tensor(inside: str, text: str) -> tuple[tuple[int, ...], str]:
-    """The shape and the name of the element of `64x32xf32`."""
+    """Returns the shape and the element's name of `64x32xf32`. Raises BadText."""
     match = _TENSOR.fullmatch(inside)
     if match is None:
         raise BadText(f"the type {_short(text)} is not known here yet")
