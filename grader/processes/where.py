@@ -22,9 +22,9 @@ class Where:
 
 
 def stack_in(printed: bytes) -> bytes:
-    """Returns the stack that the output ends with, from its heading on; the whole output if there is no heading."""
-    before, head, stack = printed.rpartition(HEAD)
-    return head + stack
+    """Returns the stack that the output ends with, from its heading on; b"" if there is none."""
+    _, head, stack = printed.rpartition(HEAD)
+    return head + stack if head else b""
 
 
 def where_in(printed: bytes, filename: str) -> Where:
