@@ -117,12 +117,6 @@ def as_raw(values: np.ndarray) -> np.ndarray:
 # ---- loads and stores ----------------------------------------------------------------------------------------------
 
 
-def _parts(operation: Operation) -> tuple[bool, bool]:
-    """Returns whether a load or an atomic has a mask, and whether a load has `other`."""
-    count = len(operation.operands)
-    return count > 1, count > 2
-
-
 def load(operation: Operation) -> Callable:
     """Returns the function (frame, pointers, mask, other) -> values that carries out this load.
 

@@ -39,7 +39,7 @@ def rounding_each(function: Callable[..., np.ndarray], dtype: np.dtype) -> Compu
     return {1: one, 2: two}.get(operands, more)
 
 
-def elementwise(function: Callable[..., np.ndarray], *names: str, operands: int = 2, approximate: bool = False) -> None:
+def elementwise(function: Callable[..., np.ndarray], *names: str, approximate: bool = False) -> None:
     """Registers `function`, which computes floats of one type, for the operations `names`."""
 
     @prepares(*names, approximate=approximate)
@@ -83,7 +83,7 @@ elementwise(np.subtract, "arith.subf")
 elementwise(np.multiply, "arith.mulf")
 elementwise(np.divide, "arith.divf", approximate=True)
 elementwise(remainder, "arith.remf", approximate=True)
-elementwise(np.negative, "arith.negf", operands=1)
+elementwise(np.negative, "arith.negf")
 elementwise(larger, "arith.maxnumf")
 elementwise(smaller, "arith.minnumf")
 elementwise(maximum, "arith.maximumf")

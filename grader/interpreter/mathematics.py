@@ -36,12 +36,12 @@ _APPROXIMATE = {
     "sqrt": np.sqrt,
 }
 for _name, _function in _EXACT.items():
-    elementwise(flushing(_function), f"math.{_name}", operands=1)
+    elementwise(flushing(_function), f"math.{_name}")
 for _name, _function in _APPROXIMATE.items():
     _on_a_gpu = _function if _name.startswith("log") else flushing(_function)
-    elementwise(_on_a_gpu, f"math.{_name}", operands=1, approximate=True)
-elementwise(np.abs, "math.absf", operands=1)
-elementwise(np.sqrt, "tt.precise_sqrt", operands=1)
+    elementwise(_on_a_gpu, f"math.{_name}", approximate=True)
+elementwise(np.abs, "math.absf")
+elementwise(np.sqrt, "tt.precise_sqrt")
 elementwise(np.divide, "tt.precise_divf")
 elementwise(np.divide, "tt.approx_divf", approximate=True)
 
