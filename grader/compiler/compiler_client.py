@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterable, Iterator
 
 from grader.compiler.result import LAID_OUT, Compiled, Failed, read_answer
+from grader.gpu.amd import ASSEMBLY
+from grader.gpu.models import AmdModel
 from grader.processes import scratch
 from grader.processes.call_clock import LAST_RESORT
 from grader.processes.environment import trusted_path
@@ -73,6 +75,10 @@ class Compiler:
         """Returns the text in which tiles have layouts, in `laid_out`: a quarter of the work of `compile`."""
         return self._answer(source, options, model, (LAID_OUT,), "ttgir", limit)
 
+    def assembly(self, source: str, options: dict, model: AmdModel, limit: float = COMPILE_LIMIT) -> Compiled | Failed:
+        """Returns the text of an AMD GPU's machine code and the text with layouts, in `kernel.texts`."""
+        return self._answer(source, options, model, (ASSEMBLY, "ttgir"), ASSEMBLY, limit)
+
     @property
     def versions(self) -> dict[str, str]:
         """The versions of the compiler: {"triton": "3.7.1"}. Raises MachineFault if no process comes up."""
@@ -102,9 +108,10 @@ class Compiler:
             self._process = None
 
     def _answer(
-        self, source: str, options: dict, model: GpuModel, parts: tuple[str, ...], until: str, limit: float
+        self, source: str, options: dict, model: GpuModel | AmdModel, parts: tuple[str, ...], until: str, limit: float
     ) -> Compiled | Failed:
-        request = {"kind": "compile", "arch": model.arch, "options": options, "until": until, "parts": parts}
+        arch, lanes = (model.arch, 32) if isinstance(model, GpuModel) else (model.target, model.lanes)
+        request = {"kind": "compile", "arch": arch, "lanes": lanes, "options": options, "until": until, "parts": parts}
         with self._one_at_a_time:
             process = self._there()
             try:

@@ -14,6 +14,7 @@ import torch
 
 from grader.compiler.compiler_client import Compiler
 from grader.compiler.result import LAID_OUT, Compiled, Failed
+from grader.gpu.models import AmdModel
 from grader.wire.messages import GpuModel
 
 MOST_PROCESSES = 6  # half of torch's threads at most: a judge among many has one
@@ -29,7 +30,7 @@ def processes_here() -> int:
 class Question:
     source: str
     options: str  # JSON
-    model: GpuModel
+    model: GpuModel | AmdModel
     parts: tuple[str, ...]
 
 
@@ -44,8 +45,12 @@ class Pool:
         self._kept: dict[Question, Future] = {}
         self._lock = threading.Lock()
 
-    def compile(self, source: str, options: dict, model: GpuModel, parts: Iterable[str]) -> Future[Compiled | Failed]:
+    def compile(
+        self, source: str, options: dict, model: GpuModel | AmdModel, parts: Iterable[str]
+    ) -> Future[Compiled | Failed]:
         """Returns the future of Compiler.compile's answer, or of Compiler.laid_out's where `parts` is ("laid out",).
+
+        For an AMD GPU it is that of Compiler.assembly.
 
         Equal questions share a future. A question is asked anew if its future was cancelled, raised an error, or holds
         a failure that may not occur again.
@@ -71,7 +76,9 @@ class Pool:
         if future.set_running_or_notify_cancel():
             try:
                 options = json.loads(question.options)
-                if question.parts == (LAID_OUT,):
+                if isinstance(question.model, AmdModel):
+                    future.set_result(compiler.assembly(question.source, options, question.model))
+                elif question.parts == (LAID_OUT,):
                     future.set_result(compiler.laid_out(question.source, options, question.model))
                 else:
                     future.set_result(compiler.compile(question.source, options, question.model, question.parts))

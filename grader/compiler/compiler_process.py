@@ -5,12 +5,13 @@ may be anything: an endless pass of Triton's compiler, or an assertion that ends
 The parent sets a time limit and starts another process.
 
     process -> parent    ready    {versions, fence}                        triton is imported
-    parent -> process    compile  {arch, options, until, parts, seconds}   the blob is the text
+    parent -> process    compile  {arch, lanes, options, until, parts, seconds}   the blob is the text
     process -> parent    compiled {metadata, descriptors, parts}           places of texts and machine code in the blob
                          failed   {what, stage, message}
 
-Stages: ttir, ttgir, llir, ptx, cubin. Parts: the results of these stages, and two generic forms: "optimised" of the
-stage ttir's result, "laid out" of the stage ttgir's.
+`arch`: 90, or "gfx942" for an AMD GPU. Stages: ttir, ttgir, llir, ptx, cubin; for an AMD GPU amdgcn follows llir.
+Parts: the results of these stages, and two generic forms: "optimised" of the stage ttir's result, "laid out" of the
+stage ttgir's.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ class _Compilation:
         return {"kind": "failed", "what": what, "stage": self.stage, "message": message}
 
     def _compile(self, text: bytes) -> None:
-        target = GPUTarget("cuda", self.request["arch"], 32)
+        arch, lanes = self.request["arch"], self.request["lanes"]
+        target = GPUTarget("hip" if isinstance(arch, str) else "cuda", arch, lanes)
         backend = make_backend(target)
         options = backend.parse_options(dict(self.request["options"]))
         stages: dict = {}

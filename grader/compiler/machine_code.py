@@ -12,7 +12,8 @@ from functools import cache
 
 from grader.compiler.compiler_pool import Pool, processes_here
 from grader.compiler.plans import NotCompiled, plan_of
-from grader.compiler.result import LAID_OUT, Compiled
+from grader.compiler.result import LAID_OUT, Compiled, Failed
+from grader.gpu.models import AmdModel
 from grader.gpu.plan import Plan
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import Failure, GpuModel, TensorSpec
@@ -92,6 +93,12 @@ class MachineCode:
         """Returns the kernel's PTX, the text before machine code; "" if it is not compiled."""
         answer = self._compiled(kernel, ()).result()
         return answer.kernel.texts.get("ptx", "") if isinstance(answer, Compiled) else ""
+
+    def assembly(self, kernel: Kernel, model: AmdModel) -> Compiled | Failed:
+        """Returns the text of the kernel's machine code for an AMD GPU."""
+        if INLINE_ASSEMBLY in kernel.source:
+            return Failed("text", "it holds inline assembly")
+        return shared_pool().compile(kernel.source, kernel.recipe.options, model, ()).result()
 
     def _answer(self, kernel: Kernel, texts: Iterable[str]):
         if INLINE_ASSEMBLY in kernel.source:

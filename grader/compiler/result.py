@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from grader.gpu.models import AmdModel
 from grader.gpu.plan import MOST_THREADS, TEXTS, Kernel
 from grader.wire.cubin import BadCubin, read_cubin
 from grader.wire.fields import build, checked, items
@@ -13,7 +14,7 @@ from grader.wire.recorded_parts import read_part
 
 LAID_OUT = "laid out"
 GENERIC = ("optimised", LAID_OUT)  # texts besides those of the stages
-STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")
+STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn")
 TENSOR_MEMORY_COLUMNS = 512  # of a multiprocessor from sm_100 on
 FAILURES = ("options", "text", "stage", "assembler", "memory", "time", "died", "resources")
 
@@ -77,7 +78,7 @@ class Compiled:
     descriptors: list[TensorMapForm] = field(default_factory=list)  # one for each that the host made; none before sm_90
 
 
-def read_answer(header: dict, blob: bytes, model: GpuModel) -> Compiled | Failed:
+def read_answer(header: dict, blob: bytes, model: GpuModel | AmdModel) -> Compiled | Failed:
     """Returns the kernel or the failure of an answer. Raises ProtocolError where a sound process would not send it."""
     if header["kind"] == "failed":
         what, message, stage = (checked(header.get(name), "str", name) for name in ("what", "message", "stage"))
@@ -93,7 +94,7 @@ def read_answer(header: dict, blob: bytes, model: GpuModel) -> Compiled | Failed
     compiled = Compiled(_kernel(metadata), metadata, optimised, laid_out)
     compiled.descriptors = items(header, "descriptors", lambda data: build(TensorMapForm, data))
     compiled.kernel.texts = {name: texts[name] for name in TEXTS if name in texts}
-    if "cubin" in parts:
+    if "cubin" in parts and isinstance(model, GpuModel):
         return _with_code(compiled, parts["cubin"], model)
     return compiled
 

@@ -176,7 +176,7 @@ def _judged(facts: list[Facts], expected: Expectations, submission: Submission, 
     return (
         (_without_tensor_cores(facts) if expected.tensor_cores else None)
         or next(complaints, None)
-        or Verdict(PASS, note=_note(facts, model) + _instead(expected, model), figures=_figures(facts))
+        or Verdict(PASS, note=resources(facts, model.target) + _instead(expected, model), figures=_figures(facts))
     )
 
 
@@ -239,9 +239,12 @@ def _wide_product(kernel: Facts) -> Verdict | None:
     return failed(Cause.NO_TENSOR_CORES, said, Compiled.ADVICE_NARROW_TILES(), kind="cost")
 
 
-def _note(facts: list[Facts], model: GpuModel) -> str:
+def resources(facts: list[Facts], target: str) -> str:
+    """Returns what the largest of a call's kernels takes: "sm_90: 30 registers, 64 B shared, 16-byte accesses"."""
     kernel = max(facts, key=lambda kernel: kernel.registers)
-    parts = [f"{model.target}: {kernel.registers} registers"]
+    parts = [f"{target}: {kernel.registers} registers"]
+    if kernel.spills:
+        parts.append(f"{kernel.spilled_bytes} bytes spilled")
     if kernel.shared:
         parts.append(f"{kernel.shared / 1024:g} KiB shared" if kernel.shared >= 1024 else f"{kernel.shared} B shared")
     if kernel.tensor_cores:

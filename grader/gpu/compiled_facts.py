@@ -21,6 +21,7 @@ ASYNC_COPY = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s*\[[^\]]*\],\s*\[[
 TILE = re.compile(
     r"(?:tt\.load|tt\.store|async_copy_global_to_local)\b.*?tensor<([\dx]+)x!tt\.ptr<[a-z]+(\d+).*loc\((#\w+)\)"
 )
+AMD_TILE = re.compile(r"\bamdg(?:pu)?\.buffer_(?:load|store)\w*\b.*?tensor<([\dx]+)x[a-z]+(\d+).*loc\((#\w+)\)")
 NUMBER = re.compile(r"tt\.(?:load|store)\b[^<]*: !tt\.ptr<.*loc\((#\w+)\)")  # an access to a single number
 TMA_TILE = re.compile(r"async_tma_copy\w*.*?tensordesc<(?:tensor<)?([\dx]+)x[a-z]+(\d+)")  # to and from memory
 TMA_LOAD = re.compile(r"async_tma_copy_global_to_local\b[^\]]*\]\s*(%\w+)")  # the group: its target in shared memory
@@ -60,6 +61,7 @@ class Facts:
     tensor_cores: str = ""  # the instruction that multiplies tiles: wgmma, tcgen05, mma, or "" for none
     multiplied: frozenset[str] = frozenset()  # the types of the tiles that products multiply, as "f16"
     blocks: int = 1  # thread blocks that share a program: num_ctas
+    lanes: int = 32  # of a warp
 
     @property
     def spills(self) -> bool:
@@ -84,7 +86,7 @@ class Facts:
 
     def share_per_thread(self, access: Access) -> float:
         """Returns the bytes of the access's tile that fall to each thread."""
-        return access.tile_bytes / (32 * self.warps * self.blocks)
+        return access.tile_bytes / (self.lanes * self.warps * self.blocks)
 
     def blocks_per_multiprocessor(self, shared_per_multiprocessor: int) -> int:
         """Returns the number of blocks that fit on one multiprocessor, with Triton's limits.
@@ -99,7 +101,7 @@ class Facts:
 def facts_of(kernel: Kernel, filename: str) -> Facts:
     """Returns the facts about a kernel that has the texts `ptx` and `ttgir`. `filename`: of the submission."""
     ptx, ttgir = kernel.texts.get("ptx", ""), kernel.texts.get("ttgir", "")
-    tiles = _Tiles(ttgir, filename)
+    tiles = Tiles(ttgir, filename)
     accesses = [replace(one, tile_bytes=tiles.at(place)) for place, one in _accesses(ptx, filename)]
     cubin = kernel.cubin
     arrays = max((int(size) for size in ARRAY.findall(ptx)), default=0)
@@ -182,7 +184,7 @@ def mlir_places(text: str, filename: str) -> dict[str, Place]:
     return {name: _place_of(name, places, aliases) for name in (*places, *aliases)}
 
 
-class _Tiles:
+class Tiles:
     """The bytes of the largest tile that is loaded or stored at each place of the submission.
 
     A line may load both a tile and a single number: then their columns tell them apart. If the compiler has moved an
@@ -193,7 +195,7 @@ class _Tiles:
         places = mlir_places(ttgir, filename)
         self._at: dict[Place, int] = {places.get(location, (0, 0)): 0 for location in NUMBER.findall(ttgir)}
         self._in_line: dict[int, int] = {}
-        for shape, bits, location in TILE.findall(ttgir):
+        for shape, bits, location in (*TILE.findall(ttgir), *AMD_TILE.findall(ttgir)):
             place, size = places.get(location, (0, 0)), _bytes(shape, bits)
             self._at[place] = max(size, self._at.get(place, 0))
             self._in_line[place[0]] = max(size, self._in_line.get(place[0], 0))

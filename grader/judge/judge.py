@@ -21,7 +21,7 @@ from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, UNJUDGED, WAITED, Verdict
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, Recording
-from grader.judge import on_gpu
+from grader.judge import amd_code, on_gpu
 from grader.judge.compiler_races import compiler_race
 from grader.judge.drawn_trials import DrawnTrials
 from grader.judge.every_configuration import choice_verdict
@@ -292,7 +292,7 @@ class Judge:
         code = compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
         if code.outcome == PASS and (race := compiler_race(run, self.exercise, trial)):
             return race
-        return self.speed.instead_of(code, trial)
+        return self.speed.instead_of(amd_code.told_with(code, run, self.exercise, trial), trial)
 
     def _recording(self, trial: Trial, inputs: list[Argument] | None = None) -> tuple[Recording | None, Verdict | None]:
         """Returns the launch plan of a trial, ready to be replayed, and None; or None and the verdict on why not."""

@@ -19,7 +19,7 @@ from grader.course.folder import Folder
 from grader.course.regions import empty_regions
 from grader.course.trial import Trial
 from grader.explain.reached_lines import Lines
-from grader.gpu.models import DEFAULT_MODEL
+from grader.gpu.models import DEFAULT_MODEL, AmdModel
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
 from grader.judge.foreseen import Foreseen, in_drawn_order
@@ -111,6 +111,7 @@ class Run:
         trusted: bool = False,
         share_of_drawn: float = 1.0,
         rounds: int = 1,
+        amd: AmdModel | None = None,
     ) -> None:
         self.folder = folder
         self.trusted = trusted
@@ -118,6 +119,7 @@ class Run:
         self.sandboxed = sandboxed
         self.seed = secrets.randbits(63) if seed is None else seed
         self.model = model  # of the GPU that kernels are compiled for
+        self.amd = amd  # for which kernels are compiled, too, and which no test judges
         self.replays = replays  # None: nothing runs on a GPU
         self.earlier: EarlierSamples | None = None  # of this submission's speed, where they are kept
         self.submission: Submission = read_submission(folder.submission_file(submission_path))

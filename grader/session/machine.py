@@ -14,7 +14,7 @@ import pytest
 from grader.course.folder import Folder
 from grader.course.regions import stub_text
 from grader.gpu.device import Device, driver_device, model_here
-from grader.gpu.models import MODELS
+from grader.gpu.models import AMD, MODELS, AmdModel
 from grader.gpu.pool.replays import shared_replays
 from grader.processes import bubblewrap
 from grader.processes.faults import MachineFault
@@ -30,6 +30,7 @@ class Machine:
     device: Device | str  # or why there is none
     model: GpuModel
     sandboxed: bool
+    amd: AmdModel | None = None  # for which kernels are compiled, too
 
 
 def machine_for(option, folders: list[Folder]) -> Machine:
@@ -40,18 +41,20 @@ def machine_for(option, folders: list[Folder]) -> Machine:
     sandboxed, runs = bubblewrap.wanted(option.isolation), may_run(option, folders)
     if runs:
         _start(None)  # needed first, and asking the driver for a GPU takes 0.2 s
+    amd = AMD.get(option.target)
+    target = option.target if amd is None else None
     device: Device | str = "--device cpu" if option.device == "cpu" else driver_device()
-    if isinstance(device, Device) and option.target and device.model.target != option.target:
-        device = f"kernels are compiled for {option.target}, and the GPU here is {device.model.target}"
+    if isinstance(device, Device) and target and device.model.target != target:
+        device = f"kernels are compiled for {target}, and the GPU here is {device.model.target}"
     if option.device == "cuda" and not isinstance(device, Device):
         raise pytest.UsageError(f"--device cuda: {device}. Next: course doctor")
-    model = MODELS[option.target] if option.target else model_here(device)
+    model = MODELS[target] if target else model_here(device)
     if runs:
         for number in (bubblewrap.RECORDER, bubblewrap.FRONT_END) if sandboxed else (None,):
             _start(model, number)
         if isinstance(device, Device):
             shared_replays(device).start(SAMPLES_AT_FIRST, checkers=1)
-    return Machine(device, model, sandboxed)
+    return Machine(device, model, sandboxed, amd)
 
 
 def may_run(option, folders: list[Folder]) -> bool:

@@ -18,7 +18,7 @@ import pytest
 
 from grader.course.by_name import one_of
 from grader.course.folder import Folder, all_folders, said_of_lesson
-from grader.gpu.models import DEFAULT_TARGET, MODELS
+from grader.gpu.models import AMD, DEFAULT_TARGET, MODELS
 from grader.processes import bubblewrap
 from grader.processes.environment import PATIENT
 from grader.session import fixtures
@@ -38,8 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--submission", metavar="PATH", help="grade this file (or a folder of NN_name/NAME.py) instead of "
                     "the learner's; 'solutions' grades the solutions")  # fmt: skip
     group.addoption("--device", choices=DEVICES, default="auto", help="where to judge (default: auto)")
-    group.addoption("--target", choices=sorted(MODELS), help="the GPU generation that kernels are compiled for "
-                    f"(default: the GPU's of this machine, else {DEFAULT_TARGET})")  # fmt: skip
+    group.addoption("--target", choices=[*MODELS, *AMD], help="the GPU generation that kernels are compiled for "
+                    f"(default: the GPU's of this machine, else {DEFAULT_TARGET}); for an AMD GPU (gfx...) what the "
+                    "compiler makes is told and not judged")  # fmt: skip
     group.addoption("--seed", type=int, metavar="N", help="repeat a run with the data of that run")
     group.addoption("--hidden", metavar="DIR", help="an instructor's folder of hidden cases, NN_name.toml each")
     group.addoption(

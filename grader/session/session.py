@@ -182,7 +182,7 @@ class Session:
         option = config.option
         self.device = _with_torch(machine.device, option.device)
         self.replays = shared_replays(self.device) if isinstance(self.device, Device) else None
-        of_runs.setdefault("rounds", THOROUGH if option.thorough else 1)
+        of_runs = {"rounds": THOROUGH if option.thorough else 1, "amd": machine.amd, **of_runs}
         self.gradings = {
             folder.id: Grading(
                 folder,

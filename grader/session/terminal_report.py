@@ -41,6 +41,8 @@ def begin(writer, grading: Grading) -> None:
     how = f"carried out on the CPU, compiled for {run.model.target}; no GPU"
     if run.replays:
         how = f"carried out on the CPU, compiled for {run.model.target}, run on an {run.replays.device.name}"
+    if run.amd:
+        how += f"; {run.amd.target} as well, and speed is judged on NVIDIA GPUs alone"
     writer.write_line("")
     _line(writer, f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", bold=True)
 

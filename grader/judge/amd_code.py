@@ -1,0 +1,45 @@
+"""What the compiler makes of a call's kernels for an AMD GPU: told in a test's line, and asked for by no test."""
+
+from __future__ import annotations
+
+from grader.compiler.result import Failed
+from grader.course.exercise import Exercise
+from grader.course.trial import Trial
+from grader.explain.compiled_code import resources
+from grader.explain.verdict import PASS, Verdict
+from grader.gpu.amd import excess, facts_of
+from grader.gpu.compiled_facts import Facts
+from grader.gpu.models import AmdModel
+from grader.judge.run import Run
+from grader.numerics.arguments import without_values
+from grader.wire.printable import one_line
+from grader.wire.recorded_parts import PlannedLaunch, steps_with
+
+MOST_SAID = 60  # characters of the compiler's message
+
+
+def told_with(code: Verdict, run: Run, exercise: Exercise, trial: Trial) -> Verdict:
+    """Returns a verdict on machine code, with the resources on an AMD GPU in its note where the run asks for them."""
+    if code.outcome == PASS and run.amd is not None:
+        code.note += f"; {_told(run, exercise, trial, run.amd)}"
+    return code
+
+
+def _told(run: Run, exercise: Exercise, trial: Trial, model: AmdModel) -> str:
+    """Returns the resources of a call's kernels, or why there are none.
+
+    The kernels' text is what Triton's front end makes for the NVIDIA GPU that is judged.
+    """
+    call = run.recorded(exercise, trial, without_values(trial.data, trial.dtype)).call
+    config = (call.usable_configs or [0])[0]
+    numbers = dict.fromkeys(step.kernel for step in steps_with(call.steps, config) if isinstance(step, PlannedLaunch))
+    facts: list[Facts] = []
+    for number in numbers:
+        answer = run.machine_code.assembly(call.kernels[number], model)
+        if isinstance(answer, Failed):
+            return f"{model.target}: not compiled: {one_line(answer.message)[:MOST_SAID]}"
+        made = answer.kernel
+        if needed := excess(model, made.warps, made.shared):
+            return f"{model.target}: does not fit: it needs {needed}"
+        facts.append(facts_of(made.name, made.warps, made.shared, model, made.texts, run.filename))
+    return resources(facts, model.target)

@@ -1,0 +1,100 @@
+"""What the compiler makes of kernels for AMD GPUs: told in a test's line, and judged by no test."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from grader import normal
+from grader.compiler.compiler_client import Compiler
+from grader.compiler.result import Failed
+from grader.explain.compiled_code import Expectations
+from grader.explain.verdict import PASS
+from grader.gpu.amd import excess, facts_of
+from grader.gpu.models import AMD
+from grader.numerics.arguments import Recipe
+from tests.conftest import ROOT
+from tests.typed_commands import run_pytest
+
+SOFTMAX = (normal(4096, 1024),)
+HEADS = (normal(1, 2, 256, 64), normal(1, 2, 256, 64), normal(1, 2, 256, 64))
+
+
+def told(bench, id: str, target: str, data: tuple[Recipe, ...], change: tuple[str, str] = ("", "")) -> str:
+    """Returns what the line of a test of machine code tells of an AMD GPU, for the solution with this change."""
+    source = (ROOT / "solutions" / id / f"{id[3:]}.py").read_text()
+    assert change[0] in source
+    judge = bench(source.replace(*change, 1), id).judge
+    judge.run.amd = AMD[target]
+    verdict = judge.compiled("test_code", data, Expectations())
+    assert verdict.outcome == PASS, verdict.lines
+    judged, _, amd = verdict.note.partition("; ")
+    assert judged.startswith("sm_90: ")
+    return amd
+
+
+@pytest.mark.parametrize("target", AMD)
+def test_a_kernel_is_compiled_for_each_target(bench, target):
+    note = told(bench, "03_softmax", target, SOFTMAX)
+    assert re.fullmatch(rf"{target}: \d+ registers, \d+ B shared, 16-byte accesses", note), note
+
+
+def test_narrow_accesses_are_told(bench):
+    split = ("mask = cols < N", "mask = (cols < N) & (cols * 7 != row + 1000000)")  # for all the compiler knows
+    assert told(bench, "03_softmax", "gfx942", SOFTMAX, split).endswith(", 4-byte accesses")
+
+
+@pytest.mark.parametrize(("target", "instruction"), [("gfx950", "mfma"), ("gfx1201", "wmma")])
+def test_instructions_that_multiply_tiles_are_told(bench, target, instruction):
+    assert f", {instruction}, " in told(bench, "25_flash_attention", target, HEADS)
+
+
+def test_a_kernel_that_does_not_fit_is_told(bench):
+    note = told(bench, "05_grouped_matmul", "gfx942", (normal(512, 512), normal(512, 512)))
+    assert re.fullmatch(r"gfx942: does not fit: it needs \d+ KiB of shared memory, of 64", note), note
+
+
+def test_too_many_warps_are_told():
+    assert excess(AMD["gfx942"], 32, 0) == "2048 threads, of 1024" and excess(AMD["gfx1201"], 32, 0) == ""
+
+
+def test_what_cannot_be_compiled_is_a_failure():
+    compiler = Compiler()
+    try:
+        assert isinstance(compiler.assembly("no kernel", {}, AMD["gfx942"]), Failed)
+    finally:
+        compiler.end()
+
+
+ASSEMBLY = """
+kernel:
+    .loc 1 12 30                        ; softmax.py:12:30
+    buffer_load_dwordx4 v[2:5], v10, s[16:19], 0 offen
+    global_load_d16_hi_b16 v2, v[4:5], off
+    .loc 2 43 13 is_stmt 1              ; standard.py:43:13 @[ softmax.py:14:8 ]
+    global_load_lds_dwordx4 v[2:3], off
+    v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]
+    .loc 1 20 0                         ; softmax.py:20:0
+    global_store_byte v[2:3], v4, off
+    scratch_store_b128 off, v[0:3], s32
+    .private_segment_fixed_size: 2500
+    .vgpr_count:     256
+"""
+
+
+def test_registers_spills_accesses_and_instructions_are_read():
+    facts = facts_of("kernel", 8, 1024, AMD["gfx1100"], {"amdgcn": ASSEMBLY}, "softmax.py")
+    assert (facts.registers, facts.spilled_bytes, facts.shared, facts.tensor_cores) == (256, 2500, 1024, "wmma")
+    assert [(access.kind, access.bytes, access.line) for access in facts.accesses] == [
+        ("load", 16, 12), ("load", 2, 12), ("load", 16, 14), ("store", 1, 20),
+    ]  # fmt: skip
+    assert facts.spills and facts.lanes == 32
+
+
+def test_a_run_says_that_speed_is_judged_elsewhere():
+    arguments = "exercises/03_softmax", "--submission", "solutions", "--target", "gfx942"
+    done = run_pytest(*arguments, cwd=ROOT)
+    assert done.status == 0, done.out
+    assert "compiled for sm_90; no GPU; gfx942 as well, and speed is judged on NVIDIA GPUs alone)" in done.out
+    assert re.search(r"stays in registers +sm_90: .*; gfx942: \d+ registers", done.out)
