@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from grader.gpu.amd import ASSEMBLY
 from grader.gpu.models import AmdModel
 from grader.gpu.plan import MOST_THREADS, TEXTS, Kernel
 from grader.wire.cubin import BadCubin, read_cubin
@@ -14,7 +15,7 @@ from grader.wire.recorded_parts import read_part
 
 LAID_OUT = "laid out"
 GENERIC = ("optimised", LAID_OUT)  # texts besides those of the stages
-STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn")
+STAGES = (*TEXTS, "cubin", ASSEMBLY)
 TENSOR_MEMORY_COLUMNS = 512  # of a multiprocessor from sm_100 on
 FAILURES = ("options", "text", "stage", "assembler", "memory", "time", "died", "resources")
 
@@ -93,7 +94,7 @@ def read_answer(header: dict, blob: bytes, model: GpuModel | AmdModel) -> Compil
     optimised, laid_out = (texts.pop(name, "") for name in GENERIC)
     compiled = Compiled(_kernel(metadata), metadata, optimised, laid_out)
     compiled.descriptors = items(header, "descriptors", lambda data: build(TensorMapForm, data))
-    compiled.kernel.texts = {name: texts[name] for name in TEXTS if name in texts}
+    compiled.kernel.texts = {name: texts[name] for name in (*TEXTS, ASSEMBLY) if name in texts}
     if "cubin" in parts and isinstance(model, GpuModel):
         return _with_code(compiled, parts["cubin"], model)
     return compiled

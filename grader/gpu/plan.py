@@ -54,7 +54,7 @@ MOST_THREADS = 1024
 TENSOR_MAP_BYTES = 128
 TMA_TYPES, TMA_FP4, SWIZZLES = range(16), range(13, 16), range(4)  # as the CUDA driver numbers them
 MOST_TMA_DIMENSIONS, MOST_TMA_BOX, MOST_TMA_SIZE, MOST_TMA_STRIDE = 5, 256, 1 << 32, 1 << 40
-TEXTS = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
+TEXTS = ("ttir", "ttgir", "llir", "ptx")
 SENT = ("name", "shared", "warps", "stages", "ctas", "cooperative", "dependent")  # of a kernel, besides its code
 
 
