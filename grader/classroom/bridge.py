@@ -35,7 +35,7 @@ from grader.classroom.results import Results, Text
 from grader.classroom.rubric import SPEED, Item, items_of
 from grader.course.folder import Folder
 from grader.course.regions import STUB
-from grader.gpu.models import gpu_here
+from grader.gpu.nvml import gpu_here
 from grader.processes.bubblewrap import AUTO
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -152,7 +152,7 @@ class PutInVerdict(NbGraderPreprocessor):
         here = Path(self.parent.parent.coursedir.root)
         wanted = Text(Folder(Path(self.course, "exercises", exercise)), text, hidden_cases(here))
         results = Results(here / "results")
-        if self.judge_missing and results.is_missing(wanted, bool(gpu_here())):
+        if self.judge_missing and results.is_missing(wanted, gpu_here()):
             results.folder.mkdir(exist_ok=True)
             results.store(wanted, judge(wanted, self.isolation))
         return results.find(wanted) or {"fault": "there is no result yet", "tests": []}

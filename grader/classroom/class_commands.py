@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from grader.course.by_name import chosen
-from grader.gpu.models import gpu_here
+from grader.gpu.nvml import gpu_here
 from grader.places import command_for
 from grader.processes.bubblewrap import AUTO, LEVELS
 
@@ -68,7 +68,7 @@ def _write_class(exercises: tuple[str, ...], out: Path, assignment: str | None, 
     try:
         check_url(db)
         speed = counts_speed(out) if speed is None else speed
-        if speed is None and not (speed := bool(gpu_here())):
+        if speed is None and not (speed := gpu_here()):
             say("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
         write(out.resolve(), folders, Class(assignment, speed, db), say)
     except OSError as error:

@@ -32,7 +32,7 @@ from grader.classroom.rubric import RubricError, items_of, points_of
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from grader.files import write_whole
-from grader.gpu.models import gpu_here
+from grader.gpu.nvml import gpu_here
 
 
 @dataclass(frozen=True)

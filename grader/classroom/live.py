@@ -15,8 +15,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from grader.classroom import gpus
 from grader.explain.verdict import NOT_ATTEMPTED, PASS
+from grader.gpu import nvml
 from grader.show.terminal import console
 
 RECENT = 100  # judged texts that the expected end is reckoned from
@@ -100,7 +100,7 @@ class View:
 
     def _watch_gpus(self) -> None:
         while not self._ended.wait(2):
-            self._busy = gpus.busy()
+            self._busy = nvml.utilization()
 
 
 def _span(seconds: float) -> str:
