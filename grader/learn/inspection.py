@@ -1,4 +1,4 @@
-"""`course inspect`: what Triton makes of a kernel, without a GPU: resources, every level of code, the launch."""
+"""`course inspect`: a compiled kernel, shown without a GPU: its resources, its code at every level, its launch."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
 
 
 def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, str]:
-    """Of the first call that a test of the exercise compiles; and its sizes, for the learner."""
+    """Returns the launch plan of the first call that a test compiles, and the sizes of that call in words.
+
+    Raises click.ClickException if there is none, or if it does not compile.
+    """
     from grader.course.trial import Trial
     from grader.wire.reply import DTYPES
 
@@ -78,7 +81,7 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, str]:
         run.end()
 
 
-# ---- what is shown ------------------------------------------------------------------------------------------------
+# ---- output -------------------------------------------------------------------------------------------------------
 
 
 def _show(run: Run, plan: Plan, launches: list[PlannedLaunch], sizes: str, level: str | None, meta: bool) -> None:

@@ -72,7 +72,7 @@ def _ladder(folder: Folder) -> Ladder:
 
 
 def _device(keep: bool, svg: Path | None) -> Device | str:
-    """The GPU, or why there is none. Raises click.ClickException where what was asked for cannot be done."""
+    """Returns the GPU, or the reason that there is none. Raises click.ClickException for options that cannot be met."""
     from grader.gpu.device import device_here
 
     device = device_here()
@@ -102,7 +102,7 @@ def _climb(folder: Folder, ladder: Ladder, submission: str | None, device: Devic
             climb.end()
 
 
-# ---- what is shown ------------------------------------------------------------------------------------------------
+# ---- output -------------------------------------------------------------------------------------------------------
 
 
 def _show(climb: Climb, figures: Figures | None, counts: dict[str, Counts | str]) -> None:
@@ -163,11 +163,11 @@ def _say_next(folder: Folder, climb: Climb) -> None:
     console().print(f"Next: {following}" if climb.is_open else f"Next: course open {folder.number}", markup=False)
 
 
-# ---- one rung -----------------------------------------------------------------------------------------------------
+# ---- a rung -------------------------------------------------------------------------------------------------------
 
 
 def _show_text(folder: Folder, ladder: Ladder, number: int) -> None:
-    """As it is, so that it can be written into a file and judged."""
+    """Prints the text of a rung without the marks of regions, so that it can be written into a file and judged."""
     from grader.course.regions import BEGIN, END
     from grader.learn.ladder_climb import is_open
 

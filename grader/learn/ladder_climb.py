@@ -1,4 +1,4 @@
-"""One walk up a ladder: each rung timed on the GPU here, or counted; the learner's own kernel among them if right."""
+"""A walk up a ladder: times each rung on the GPU here, or counts it, and the learner's own kernel if it is right."""
 
 from __future__ import annotations
 
@@ -35,14 +35,17 @@ COMMAND = "course ladder {} --keep"
 
 
 def is_open(folder: Folder) -> bool:
-    """Whether the learner may see solutions."""
+    """Returns True if the learner may see the solution: the exercise was passed or given up."""
     record = read_progress(folder.root).of(folder.id)
     return bool(record.passed or record.gave_up)
 
 
 @dataclass
 class Climb:
-    """`device`: the GPU, or why there is none; `advance` is told of each rung."""
+    """A ladder and a submission to time or to count along with its rungs; None stands for the learner's own file.
+
+    `device`: the GPU, or the reason that there is none. `advance`: is called after each kernel.
+    """
 
     folder: Folder
     ladder: Ladder
@@ -74,7 +77,7 @@ class Climb:
 
     @property
     def numbers(self) -> dict[str, str]:
-        """Of the rungs, by name; the learner's kernel has none."""
+        """The numbers of the rungs by name, from 1; the learner's kernel has none."""
         return {rung.name: str(number) for number, rung in enumerate(self.ladder.rungs, 1)}
 
     @property
@@ -110,7 +113,7 @@ class Climb:
         return figures
 
     def kept(self) -> Figures | None:
-        """What was measured on another machine, as far as it still holds."""
+        """Returns the figures kept with the ladder, for kernels that are unchanged; None if none are kept."""
         figures = kept(self.folder)
         digests = {rung.name: digest_of_code(rung.text) for rung in self.ladder.rungs if rung.text}
         return still_true(figures, digests) if figures else None
@@ -118,10 +121,10 @@ class Climb:
     def without_own(self, figures: Figures) -> Figures:
         return replace(figures, rungs={name: one for name, one in figures.rungs.items() if name != YOURS})
 
-    # ---- without one ----------------------------------------------------------------------------------------------
+    # ---- without a GPU --------------------------------------------------------------------------------------------
 
     def count(self) -> dict[str, Counts | str]:
-        """Of each rung what can be counted, or why nothing can."""
+        """Returns the counts of each rung, and of the learner's kernel if it is right, or the reason for none."""
         found: dict[str, Counts | str] = {}
         for name, run in self._runs():
             if name == YOURS and not self._is_right(run):
@@ -136,7 +139,7 @@ class Climb:
         return found
 
     def _is_right(self, run: Run) -> bool:
-        """Whether the calls that the tests state give right values, without a GPU."""
+        """Returns True if the calls that the tests state give right values, without a GPU; else sets `own_note`."""
         judge = Judge(self.exercise, run)
         try:
             refuse_what_cannot_run(run)
@@ -153,7 +156,7 @@ class Climb:
     # ---- the kernels ----------------------------------------------------------------------------------------------
 
     def _runs(self) -> Iterator[tuple[str, Run]]:
-        """Each rung, then the learner's own kernel if there is one; ended when the next is asked for."""
+        """Yields name and run of each rung, then of the learner's attempt. A run ends before the next begins."""
         for rung in self.ladder.rungs:
             with self._run(str(self._file(rung))) as run:
                 yield rung.name, run
@@ -172,7 +175,7 @@ class Climb:
             run.end()
 
     def _file(self, rung: Rung) -> Path:
-        """What is judged: the rung's own file, or one that its changes are written to."""
+        """Returns the file to judge: the rung's own file, or a new file with its changed text."""
         if not rung.is_changed:
             return rung.path
         path = Path(self._files.name) / rung.name.replace(" ", "_") / f"{self.folder.name}.py"
@@ -181,7 +184,7 @@ class Climb:
         return path
 
     def notes(self, figures: Figures | None, counts: dict[str, Counts | str]) -> list[str]:
-        """What is to be said of single rungs, and of the learner's kernel."""
+        """Returns sentences about rungs without figures or with a note, and about the learner's kernel."""
         measured = figures.rungs.items() if figures else ()
         lines = [f"{name}: not measured, {one.why}." for name, one in measured if one.why]
         lines += [f"{name}: {one.note}." for name, one in measured if one.note]
@@ -192,13 +195,15 @@ class Climb:
 
 
 def at_one_clock(one: Timed, anchor: float | None) -> Timed:
-    """With the rate that its share of the anchor makes where the anchor has this rate: what the GPU's clock did between
-    two rungs would make the slower one of them the faster."""
+    """Returns the figures with share * `anchor`, the anchor's rate, as the rate; unchanged if either is None.
+
+    Else a change of the GPU's clock between two rungs could make the slower rung look faster.
+    """
     return one if one.share is None or anchor is None else replace(one, rate=one.share * anchor)
 
 
 def _by_speed(found: dict[str, Timed]) -> dict[str, Timed]:
-    """The rungs in their order, the learner's kernel before the first that is faster."""
+    """Returns the rungs in their order, with the learner's kernel before the first rung that is faster."""
     own = found.pop(YOURS, None)
     if own is None:
         return found

@@ -1,4 +1,4 @@
-"""A ladder in a terminal: what was measured with a bar for each rung, what was counted, and what each rung changes."""
+"""A ladder in a terminal: measured figures with a bar for each rung, counted figures, and the change of each rung."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from grader.progress.curves import number_text
 
 BAR, CEILING = "█", "|"
 LONGEST, SHORTEST = 30, 8  # bars, in characters
-WIDE, MIDDLE = 100, 76  # characters, from which on more columns are shown
+WIDE, MIDDLE = 100, 76  # characters; a terminal of this width shows more columns
 
 
 def figure_text(number: float | None) -> str:
-    """Of a rate, or of how many times as much: three digits, all of those before the point."""
+    """Returns a rate or a factor with three digits, or with all its digits before the point; "" for None."""
     if number is None:
         return ""
     return number_text(round(number)) if number >= 100 else f"{number:.3g}"
@@ -31,7 +31,7 @@ def percent(share: float) -> str:
 
 
 def measured_table(figures: Figures, numbers: dict[str, str], width: int) -> Group:
-    """A bar for each; where there is little room none, and not how many times as fast a rung is. numbers: by name."""
+    """Returns a row for each kernel, with a bar if the terminal is wide enough. numbers: of the rungs, by name."""
     columns = [("", "right"), ("rung", "left"), (figures.unit, "right"), ("share", "right"), ("times", "right")]
     columns += [("", "left")]
     shown = len(columns) if width >= MIDDLE else 4
@@ -58,7 +58,7 @@ def _bar(one: Timed, highest: float, longest: int) -> Text:
 
 
 def counted_table(counted: dict[str, Counts | str], numbers: dict[str, str], width: int) -> Group:
-    """What could be counted of each; a narrow terminal gets the most telling columns."""
+    """Returns a row of counts for each kernel; a narrow terminal gets only the most telling columns."""
     shown = [column for column in COLUMNS if width >= column.least]
     table = _table(("", "right"), ("rung", "left"), *((column.name, column.side) for column in shown))
     for name, one in counted.items():
@@ -70,7 +70,7 @@ def counted_table(counted: dict[str, Counts | str], numbers: dict[str, str], wid
 
 @dataclass(frozen=True)
 class Column:
-    """`least`: characters that a terminal needs to show it."""
+    """A column of counts. `least`: the width of a terminal, in characters, that it takes to show it."""
 
     name: str
     side: str
@@ -104,7 +104,7 @@ COLUMNS = [
 
 
 def reasons(rungs: list[Rung]) -> Table:
-    """What each rung changes, and why."""
+    """Returns a row for each rung: its number, its name, its change and the reason for it."""
     table = Table.grid(padding=(0, 1))
     table.add_column(justify="right", no_wrap=True)
     table.add_column()

@@ -1,7 +1,7 @@
-"""The speed of a ladder's kernels on a GPU: a sample each, with the judge's own clock, checks and anchor.
+"""The speed of a ladder's kernels on a GPU: a sample of each, with the judge's own clock, checks and anchor.
 
-A process that has measured one goes on to the next, and every round times the anchor beside the kernel: what the GPU's
-clock does between two kernels drops out of their shares.
+A process that has measured a kernel goes on to the next, and every round times the anchor as well as the kernel: a
+change of the GPU's clock between two kernels drops out of their shares.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from grader.gpu.pool.replays import Replays
     from grader.judge.run import Run
 
-BUDGET = 5.0  # seconds of one kernel's calls: the slowest takes seconds for each
-LIMIT = 20.0  # of its process, to prepare and again to measure
+BUDGET = 5.0  # seconds for the calls of a kernel: a single call of the slowest takes seconds
+LIMIT = 20.0  # seconds for its process to prepare, and again to measure
 
 
 def timed(run: Run, exercise: Exercise, trial: Trial, replays: Replays, anchor: str) -> tuple[Timed, float | None]:
-    """And the anchor's rate beside it. What cannot be timed says why."""
+    """Times a kernel. Returns its figures and the anchor's rate, or the reason that it cannot be timed and None."""
     try:
         refuse_what_cannot_run(run)
         digest = digest_of_code(run.submission.path.read_text(encoding="utf-8"))
@@ -56,7 +56,7 @@ def _sample(
     run: Run, exercise: Exercise, trial: Trial, recording: Recording, replays: Replays, anchor: str
 ) -> Measurement:
     shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in recording.arguments)
-    replays.begin_call(f"{anchor} for {shapes}")  # each rung anew: the same process may measure them all
+    replays.begin_call(f"{anchor} for {shapes}")  # a new call for each rung: the same process may measure all of them
     reply = replays.measure(
         recording, 0, run.folder, **asked_of(exercise, trial), anchor=anchor, seed=secrets.randbits(62), choose=True,
         with_torch=False, budget=BUDGET, limit=LIMIT,

@@ -1,4 +1,4 @@
-"""A submission that a command is to run or to compile, or the one sentence why it cannot."""
+"""A submission that a command is to run or to compile, or the sentence that says why it cannot be."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from grader.gpu.plan import Recording
     from grader.judge.run import Run
 
-# By the kind of what ended a kernel, where that says more than its message.
+# Words for kinds of failures that end a kernel, where the words say more than the failure's message.
 WHY_IT_STOPPED = {"endless": "it does not come to an end", "assert": "the assertion does not hold"}
 
 
 def judge_it(run: Run) -> str:
-    """The next action where something is wrong with a submission."""
+    """Returns the next action after something was wrong with a submission."""
     from grader.show.terminal import shown
 
     path = run.submission.path
@@ -26,7 +26,7 @@ def judge_it(run: Run) -> str:
 
 
 def refuse_what_cannot_run(run: Run) -> None:
-    """What the text alone decides. Raises click.ClickException, as all here do."""
+    """Raises click.ClickException if the text of a submission alone shows that there is nothing to run."""
     from grader.submission.kernel_names import all_refused
 
     name = run.submission.path.name
@@ -39,7 +39,10 @@ def refuse_what_cannot_run(run: Run) -> None:
 
 
 def recorded(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
-    """A call of the entry, compiled and not run."""
+    """Returns a call of the entry, compiled and not run, with its kernels at the levels of code that `texts` names.
+
+    Raises click.ClickException if the call cannot be compiled.
+    """
     from grader.gpu.plan import BadPlan
     from grader.processes.faults import ChildEnded
 

@@ -1,4 +1,4 @@
-"""Which call `course trace` looks into: the one that the last run stopped at, else the exercise's small example."""
+"""The call that `course trace` looks into: the call that failed in the last run, or the exercise's small example."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ SEED = 0
 
 @dataclass
 class Call:
-    """A call to look into, and where in it to begin."""
+    """A call to look into, with the program, line or element to begin at."""
 
     exercise: Exercise
     run: Run
     trial: Trial
-    why: str  # it is this one
+    why: str  # a description of the call: "a small example"
     failed: bool = False
     program: tuple[int, ...] = ()
     line: int = 0
-    element: Element | None = None  # the first one that is wrong, where a program has written it and no line is known
-    wrong: str = ""  # what that element is, and what was expected
-    programs: dict[tuple[int, ...], Reply] = field(default_factory=dict)  # looked into so far
+    element: Element | None = None  # the first wrong element, if a program wrote it and no line is known
+    wrong: str = ""  # the element's value and the expected value, in words
+    programs: dict[tuple[int, ...], Reply] = field(default_factory=dict)  # the replies so far
 
     def launch(self, reply: Reply) -> int:
         """Returns the number of the launch to begin with."""
@@ -57,7 +57,7 @@ class Call:
         return self.trial.label(self.run.recorder.constants)
 
     def watched(self, program: tuple[int, ...]) -> Reply:
-        """Raises click.ClickException."""
+        """Returns the reply that shows the steps of this program. Raises click.ClickException if no kernel ran."""
         from grader.processes.faults import ChildEnded
 
         if program not in self.programs:
@@ -85,7 +85,7 @@ class Call:
 
 
 def stopped(reply: Reply) -> str:
-    """What ended the call before its end, in one sentence, or "" """
+    """Returns a sentence about the error that stopped the call; "" if there is none."""
     error = reply.error
     if error is None:
         return ""
@@ -94,7 +94,8 @@ def stopped(reply: Reply) -> str:
 
 
 def other_programs(program: WatchedProgram, step: int) -> tuple[int, ...]:
-    """The program so many after this one in the grid, the first axis counting fastest."""
+    """Returns the program `step` places after this program, in a grid whose first axis counts fastest; at its end it
+    begins again."""
     number, size = 0, 1
     for at, count in zip(program.program, program.grid):
         number, size = number + at * size, size * max(count, 1)
@@ -109,7 +110,7 @@ def other_programs(program: WatchedProgram, step: int) -> tuple[int, ...]:
 
 
 def failing_call(folder: Folder, module: ModuleType) -> Call | None:
-    """The call that the last run told about, judged again; None where it told of none, or it is right now."""
+    """Returns the call that the last run explained, judged again; None if there is none, or if it is right now."""
     result = last_result(folder)
     test = _failed_test(result) if result is not None else None
     uses = [use for use in asked(module, CHECK, DRAWN, TRAFFIC) if test is not None and use.test == test.get("name")]
@@ -127,7 +128,7 @@ def failing_call(folder: Folder, module: ModuleType) -> Call | None:
 
 
 def _failed_test(result: dict) -> dict | None:
-    """The one whose failure was explained."""
+    """Returns the test whose failure was explained; None if there is none."""
     failed = [test for test in result["tests"] if isinstance(test, dict) and test.get("outcome") == FAIL]
     told = [test for test in failed if test.get("id") == result.get("cause") and not test.get("hidden")]
     return next((test for test in told if test.get("message") == result.get("message")), (told or [None])[0])
@@ -159,7 +160,7 @@ def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str)
 
 
 def _unwritten(verdict: Verdict) -> str:
-    """The first element that nobody wrote, where that is what is wrong; else "" """
+    """Returns the first element that no program wrote, if this is the mistake, or else ""."""
     from grader.explain.unwritten import Unwritten
 
     counted = next((one.evidence for one in verdict.said if one.sentence is Unwritten.COUNT), None)
@@ -170,25 +171,25 @@ def _unwritten(verdict: Verdict) -> str:
 
 
 def _first_wrong(verdict: Verdict) -> Said | None:
-    """The sentence about the first wrong element, if there is one."""
+    """Returns the sentence about the first wrong element; None if there is none."""
     from grader.explain.values import Values
 
     return next((one for one in verdict.said if isinstance(one.sentence, Values) and "element" in one.evidence), None)
 
 
 def _line(verdict: Verdict) -> int:
-    """0: not known."""
+    """Returns the line of the mistake; 0 if it is not known."""
     said = _found(verdict, "line")
     return verdict.line or (said if isinstance(said, int) else 0)
 
 
 def _found(verdict: Verdict, name: str) -> Value | None:
-    """Evidence of this name, of the first sentence that has it."""
+    """Returns the evidence of this name in the first sentence that has it; None if there is none."""
     return next((one.evidence[name] for one in verdict.said if name in one.evidence), None)
 
 
 def failed_without_values(folder: Folder, module: ModuleType) -> bool:
-    """Whether the last run failed in a test that has no values to show: of a refusal, of machine code, of speed."""
+    """Returns True if the last run failed in a test without values to show: of a refusal, machine code or speed."""
     result = last_result(folder)
     test = _failed_test(result) if result is not None else None
     with_values = {use.test for use in asked(module, CHECK, DRAWN, TRAFFIC)}

@@ -1,4 +1,4 @@
-"""`course trace`: what the variables of a kernel hold in one program, line by line."""
+"""`course trace`: the values of a kernel's variables in a program, line by line."""
 
 from __future__ import annotations
 
