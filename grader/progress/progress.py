@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 
 from grader.explain.medal_words import MEDALS, better_medal
@@ -25,6 +26,7 @@ HEADER = "# Progress in this course, kept by pytest and `course`. Deleting it is
 STATE_FOLDER = ".course"  # for files that can be made again: last results, the lock
 FIELD = re.compile(r"([a-z][a-z-]*)=(\S*)")
 POINTS = re.compile(r"\d+(\.\d+)?/\d+(\.\d+)?")
+PREDICTED = re.compile(r"[0-9]{1,4}/[1-9][0-9]{0,3}")
 SPEED = re.compile(r"(\d+)(GB/s|TFLOP/s),(\d+\.\d)%")
 
 
@@ -76,7 +78,7 @@ class Record:
 
     def merged(self, other: Record) -> Record:
         """Returns a record of both, in either order: the highest counts, the earliest dates, the best speed and medal,
-        and the rest from the later run."""
+        the lower prediction, and the rest from the later run."""
         one, two = sorted((self, other), key=lambda record: (record.last or LONG_AGO, repr(record)))
         return Record(
             self.id,
@@ -90,7 +92,7 @@ class Record:
             _earliest(one.gave_up, two.gave_up),
             two.cause if two.last else one.cause,
             better(one.throughput, two.throughput),
-            min(filter(None, (one.predicted, two.predicted)), default=""),
+            min(filter(None, (one.predicted, two.predicted)), key=_share_and_text, default=""),
             _earliest(one.core, two.core),
             two.level if two.last else one.level,
             better_medal(one.medal, two.medal),
@@ -163,6 +165,11 @@ def now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
+def _share_and_text(predicted: str) -> tuple[Fraction, str]:
+    """Returns a key to order predictions by: by share, and by text where shares are equal, as of "3/4" and "6/8"."""
+    return Fraction(predicted), predicted
+
+
 def better(one: Throughput | None, two: Throughput | None) -> Throughput | None:
     return max((speed for speed in (one, two) if speed), default=None)
 
@@ -190,6 +197,8 @@ def _set(record: Record, name: str, value: str) -> None:
         if attribute == "medal" and value not in MEDALS:
             raise ValueError(value)
         if attribute == "points" and not POINTS.fullmatch(value):
+            raise ValueError(value)
+        if attribute == "predicted" and not PREDICTED.fullmatch(value):
             raise ValueError(value)
         setattr(record, attribute, READERS[types[attribute]](value))
     except (KeyError, ValueError):

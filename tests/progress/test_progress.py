@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from datetime import UTC, datetime
+from fractions import Fraction
 
 import pytest
 
@@ -72,6 +73,21 @@ def test_a_speed_that_cannot_be_read_is_kept_as_it_is(tmp_path, speed):
     written(tmp_path, f"03_softmax  runs=3 throughput={speed}")
     record = progress.read(tmp_path).of("03_softmax")
     assert record.throughput is None and record.line().endswith(f"throughput={speed}")
+
+
+def test_of_two_predictions_the_smaller_share_counts(tmp_path):
+    for here, there in (("9/12", "10/12"), ("2/5", "1/2"), ("3/4", "3/5")):
+        for lines in itertools.permutations((here, there, "")):
+            written(tmp_path, *(f"03_softmax  runs=1 predicted={line}" for line in lines))
+            found = progress.read(tmp_path).of("03_softmax").predicted
+            assert found == min(here, there, key=Fraction)
+
+
+@pytest.mark.parametrize("predicted", ["many", "3", "3/0", "-1/4", ""])
+def test_a_prediction_that_cannot_be_read_is_kept_as_it_is(tmp_path, predicted):
+    written(tmp_path, f"03_softmax  runs=3 predicted={predicted}")
+    record = progress.read(tmp_path).of("03_softmax")
+    assert record.predicted == "" and record.line().endswith(f"predicted={predicted}")
 
 
 def test_of_two_speeds_the_better_share_counts(tmp_path):
