@@ -115,7 +115,7 @@ def _section(folder: Folder, record: Record) -> Section:
     if result is not None:
         try:
             _fill(section, result)
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             section.lines = ["Its last result cannot be read. Run it again."]
     section.curves = kept(folder)
     if section.curves is not None:
@@ -126,8 +126,8 @@ def _section(folder: Folder, record: Record) -> Section:
 
 
 def _fill(section: Section, result: dict) -> None:
-    """Fills a section from the last result. For a result that no run wrote it raises KeyError, TypeError, ValueError,
-    AttributeError or ArithmeticError."""
+    """Fills a section from the last result. For a result that no run wrote it raises LookupError, TypeError,
+    ValueError, AttributeError or ArithmeticError."""
     from grader.explain.speed import Speed
     from grader.explain.tile_map import TileMap
     from grader.show.tiles_svg import tile_map_svg
