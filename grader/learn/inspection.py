@@ -50,9 +50,12 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
         raise click.ClickException(f"There is no target {target!r}: it is one of {', '.join(MODELS)}.")
     module = load_test_file(exercise)
     run = Run(exercise, submission, seed=0, model=MODELS[target])
-    refuse_what_cannot_run(run)
-    with busy("Compiling ..."):
-        plan, sizes = _plan(run, module, level)
+    try:
+        refuse_what_cannot_run(run)
+        with busy("Compiling ..."):
+            plan, sizes = _plan(run, module, level)
+    finally:
+        run.end()
     launches = list(plan.launches())
     if not launches:
         raise click.ClickException(f"{module.exercise.entry} launched no kernel. Next: {judge_it(run)}")
@@ -75,10 +78,7 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, str]:
         case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, case.constants, arguments=stated.arguments
     )
     texts = {"ptx", "ttgir", *([level] if level and level != "sass" else [])}
-    try:
-        return recorded(run, stated, trial, tuple(sorted(texts))).plan, trial.sizes_label
-    finally:
-        run.end()
+    return recorded(run, stated, trial, tuple(sorted(texts))).plan, trial.sizes_label
 
 
 # ---- output -------------------------------------------------------------------------------------------------------

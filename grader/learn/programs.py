@@ -43,9 +43,9 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     if stated.example is None:
         raise click.ClickException(f"{exercise.id} has no small example.")
     run = Run(exercise, submission, SEED)
-    refuse_what_cannot_run(run)
     trial = _trial(Trial, stated)
     try:
+        refuse_what_cannot_run(run)
         with busy("Running ..."):
             reply = run.call(stated, trial, run.inputs(trial), fill="zero", trace=True)
     except ChildEnded:

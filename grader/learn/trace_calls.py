@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -120,11 +121,14 @@ def failing_call(folder: Folder, module: ModuleType) -> Call | None:
     from grader.judge.run import Run
 
     run = Run(folder, None, result["seed"])
-    verdict, trial = _again(Judge(module.exercise, run), uses[0])
-    if verdict.outcome != FAIL or trial is None:
-        run.end()
-        return None
-    return _of(module.exercise, run, trial, verdict, uses[0].test)
+    with contextlib.ExitStack() as ends:
+        ends.callback(run.end)
+        verdict, trial = _again(Judge(module.exercise, run), uses[0])
+        if verdict.outcome != FAIL or trial is None:
+            return None
+        call = _of(module.exercise, run, trial, verdict, uses[0].test)
+        ends.pop_all()  # the run is the call's from here on
+        return call
 
 
 def _failed_test(result: dict) -> dict | None:
@@ -196,7 +200,7 @@ def failed_without_values(folder: Folder, module: ModuleType) -> bool:
     return test is not None and bool(test.get("name")) and test["name"] not in with_values
 
 
-def example_call(exercise: Exercise, run: Run, why: str = "a small example") -> Call:
+def example_call(exercise: Exercise, run: Run, why: str) -> Call:
     from grader.course.trial import Trial
     from grader.wire.reply import DTYPES
 
