@@ -22,7 +22,7 @@ from grader.gpu.pool.replays import Replays
 from grader.judge.judge import Judge
 from grader.judge.run import Run
 from grader.learn.ladder_counts import Counts, counts_of
-from grader.learn.ladder_figures import Figures, Timed, kept, still_true
+from grader.learn.ladder_figures import Figures, NotTimed, Timed, kept, still_true
 from grader.learn.ladder_rungs import Ladder, Rung
 from grader.learn.ladder_times import timed
 from grader.learn.runnable import judge_it, refuse_what_cannot_run
@@ -91,18 +91,20 @@ class Climb:
 
     # ---- on a GPU -------------------------------------------------------------------------------------------------
 
-    def measure(self) -> Figures:
+    def measure(self, device: Device) -> Figures:
+        """Returns the figures of the rungs and of the learner's kernel, all timed on this GPU."""
         unit = UNITS[self.anchor][0]
         figures = Figures(
-            COMMAND.format(self.folder.number), self.device.name, {}, str(date.today()), self.trial.data_label,
+            COMMAND.format(self.folder.number), device.name, {}, str(date.today()), self.trial.data_label,
             CEILINGS[self.anchor], unit,
         )  # fmt: skip
-        self._replays = Replays(self.device)
-        self._replays.start(1)
-        rates, found = [], {}
+        replays = self._replays = Replays(device)
+        replays.start(1)
+        rates: list[float] = []
+        found: dict[str, Timed | NotTimed] = {}
         for name, run in self._runs():
-            one, of_anchor = timed(run, self.exercise, self.trial, self._replays, self.anchor)
-            if name == YOURS and one.rate is None:
+            one, of_anchor = timed(run, self.exercise, self.trial, replays, self.anchor)
+            if name == YOURS and isinstance(one, NotTimed):
                 self.own_note = f"{run.submission.path.name}: {one.why}. Next: {judge_it(run)}"
             else:
                 found[name] = one
@@ -144,8 +146,8 @@ class Climb:
         try:
             refuse_what_cannot_run(run)
             for call in asked(self.module, CHECK):
-                options = {name: value for name, value in call.options.items() if name in ("bound", "dtypes")}
-                if judge.check(call.test, call.data, **options, **call.constants).outcome != PASS:
+                bound, dtypes = call.options.get("bound"), call.options.get("dtypes", ())
+                if judge.check(call.test, call.data, bound, dtypes, **call.constants).outcome != PASS:
                     self.own_note = f"{run.submission.path.name} is not right yet. Next: {judge_it(run)}"
                     return False
         except (click.ClickException, ChildEnded) as error:
@@ -186,30 +188,30 @@ class Climb:
     def notes(self, figures: Figures | None, counts: dict[str, Counts | str]) -> list[str]:
         """Returns sentences about rungs without figures or with a note, and about the learner's kernel."""
         measured = figures.rungs.items() if figures else ()
-        lines = [f"{name}: not measured, {one.why}." for name, one in measured if one.why]
-        lines += [f"{name}: {one.note}." for name, one in measured if one.note]
+        lines = [f"{name}: not measured, {one.why}." for name, one in measured if isinstance(one, NotTimed)]
+        lines += [f"{name}: {one.note}." for name, one in measured if isinstance(one, Timed) and one.note]
         lines += [f"{name}: not counted. {one.rstrip('.')}." for name, one in counts.items() if isinstance(one, str)]
         if isinstance(self.device, str) and figures is None:
             lines.append("How fast they are is measured on a GPU; no figures are kept with this ladder.")
         return lines + ([self.own_note] if self.own_note else [])
 
 
-def at_one_clock(one: Timed, anchor: float | None) -> Timed:
-    """Returns the figures with share * `anchor`, the anchor's rate, as the rate; unchanged if either is None.
+def at_one_clock(one: Timed | NotTimed, anchor: float | None) -> Timed | NotTimed:
+    """Returns the figures with share * `anchor`, the anchor's rate, as the rate; unchanged if there is none.
 
     Else a change of the GPU's clock between two rungs could make the slower rung look faster.
     """
-    return one if one.share is None or anchor is None else replace(one, rate=one.share * anchor)
+    return replace(one, rate=one.share * anchor) if isinstance(one, Timed) and anchor is not None else one
 
 
-def _by_speed(found: dict[str, Timed]) -> dict[str, Timed]:
+def _by_speed(found: dict[str, Timed | NotTimed]) -> dict[str, Timed | NotTimed]:
     """Returns the rungs in their order, with the learner's kernel before the first rung that is faster."""
     own = found.pop(YOURS, None)
-    if own is None:
+    if not isinstance(own, Timed):
         return found
-    placed: dict[str, Timed] = {}
+    placed: dict[str, Timed | NotTimed] = {}
     for name, one in found.items():
-        if YOURS not in placed and one.rate and one.rate > own.rate:
+        if YOURS not in placed and isinstance(one, Timed) and one.rate > own.rate:
             placed[YOURS] = own
         placed[name] = one
     return {**placed, YOURS: placed.get(YOURS, own)}

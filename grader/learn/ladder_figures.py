@@ -13,17 +13,24 @@ from grader.learn.ladder_rungs import ladder_file
 
 @dataclass
 class Timed:
-    """The figures of a kernel. seconds: of a call. share: of the anchor's speed. note: words about the figures.
+    """The figures of a kernel. seconds: of a call. share: of the anchor's speed. note: words about the figures."""
 
-    why: the reason that there are no figures.
-    """
-
-    digest: str = ""  # of its code, to tell if the figures are this kernel's
-    seconds: float | None = None
-    rate: float | None = None  # in the unit of the figures, at the clock rate at which the anchor's was measured
-    share: float | None = None
+    digest: str  # of its code, to tell if the figures are this kernel's
+    seconds: float
+    rate: float  # in the unit of the figures, at the clock rate at which the anchor's was measured
+    share: float
     note: str = ""
-    why: str = ""
+
+
+@dataclass
+class NotTimed:
+    """A kernel without figures. why: the reason, as the end of a sentence."""
+
+    why: str
+
+
+# A kernel in the file: fields that it does not have are empty.
+EMPTY = {"digest": "", "seconds": None, "rate": None, "share": None, "note": "", "why": ""}
 
 
 @dataclass
@@ -38,7 +45,7 @@ class Figures:
     anchor: str
     unit: str
     rate: float | None = None
-    rungs: dict[str, Timed] = field(default_factory=dict)
+    rungs: dict[str, Timed | NotTimed] = field(default_factory=dict)
 
     @property
     def origin(self) -> str:
@@ -53,7 +60,8 @@ def figures_file(folder: Folder) -> Path:
 def keep(folder: Folder, figures: Figures) -> Path:
     """Writes the figures next to the ladder and returns their file. Raises OSError."""
     path = figures_file(folder)
-    write_whole(path, json.dumps(asdict(figures), indent=1) + "\n")
+    rungs = {name: EMPTY | asdict(one) for name, one in figures.rungs.items()}
+    write_whole(path, json.dumps({**asdict(figures), "rungs": rungs}, indent=1) + "\n")
     return path
 
 
@@ -61,9 +69,16 @@ def kept(folder: Folder) -> Figures | None:
     """Returns the figures that are kept with a ladder; None if there are none that can be read."""
     try:
         data = json.loads(figures_file(folder).read_text(encoding="utf-8"))
-        return Figures(**data | {"rungs": {name: Timed(**one) for name, one in data["rungs"].items()}})
+        return Figures(**data | {"rungs": {name: _read(one) for name, one in data["rungs"].items()}})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _read(fields: dict) -> Timed | NotTimed:
+    """Returns a kernel as it stands in the file. Raises KeyError or TypeError for what `keep` did not write."""
+    if fields["share"] is None:
+        return NotTimed(fields["why"])
+    return Timed(fields["digest"], fields["seconds"], fields["rate"], fields["share"], fields["note"])
 
 
 def still_true(figures: Figures, digests: dict[str, str]) -> Figures:
@@ -71,9 +86,9 @@ def still_true(figures: Figures, digests: dict[str, str]) -> Figures:
 
     digests: of the kernels as they are now, by name.
     """
-    changed = Timed(why="its kernel has changed since it was measured")
+    changed = NotTimed("its kernel has changed since it was measured")
     found = {
-        name: one if one.why or one.digest == digests[name] else changed
+        name: one if isinstance(one, NotTimed) or one.digest == digests[name] else changed
         for name, one in figures.rungs.items()
         if name in digests
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rich.console import Group
+from rich.console import Group, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -32,16 +32,17 @@ def percent(share: float) -> str:
 
 def measured_table(figures: Figures, numbers: dict[str, str], width: int) -> Group:
     """Returns a row for each kernel, with a bar if the terminal is wide enough. numbers: of the rungs, by name."""
-    columns = [("", "right"), ("rung", "left"), (figures.unit, "right"), ("share", "right"), ("times", "right")]
-    columns += [("", "left")]
+    columns: list[tuple[str, JustifyMethod]] = [
+        ("", "right"), ("rung", "left"), (figures.unit, "right"), ("share", "right"), ("times", "right"), ("", "left"),
+    ]  # fmt: skip
     shown = len(columns) if width >= MIDDLE else 4
     table = _table(*columns[:shown])
     longest = max(SHORTEST, min(LONGEST, width - 38 - max(map(len, numbers), default=0)))
-    highest = max((one.share or 0 for one in figures.rungs.values()), default=0)
-    before = None
+    highest = max((one.share for one in figures.rungs.values() if isinstance(one, Timed)), default=0.0)
+    before = 0.0
     for name, one in figures.rungs.items():
-        cells = ["-"]
-        if one.rate is not None:
+        cells: list[str | Text] = ["-"]
+        if isinstance(one, Timed):
             faster = f"x {figure_text(one.rate / before)}" if before else ""
             cells = [figure_text(one.rate), percent(one.share), faster, _bar(one, max(highest, 1.0), longest)]
             before = one.rate
@@ -73,7 +74,7 @@ class Column:
     """A column of counts. `least`: the width of a terminal, in characters, that it takes to show it."""
 
     name: str
-    side: str
+    side: JustifyMethod
     least: int
     cell: Callable[[Counts], str]
     legend: str = ""
@@ -113,7 +114,7 @@ def reasons(rungs: list[Rung]) -> Table:
     return table
 
 
-def _table(*columns: tuple[str, str]) -> Table:
+def _table(*columns: tuple[str, JustifyMethod]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name, side in columns:
         table.add_column(name, justify=side, no_wrap=True)

@@ -20,7 +20,7 @@ from grader.gpu.plan import Recording, least_bytes
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.on_gpu import asked_of, other_result
 from grader.judge.speed_samples import flops_of
-from grader.learn.ladder_figures import Timed
+from grader.learn.ladder_figures import NotTimed, Timed
 from grader.learn.runnable import recorded, refuse_what_cannot_run
 from grader.processes.faults import MachineFault
 from grader.progress.curves import UNITS
@@ -35,21 +35,23 @@ BUDGET = 5.0  # seconds for the calls of a kernel: a single call of the slowest 
 LIMIT = 20.0  # seconds for its process to prepare, and again to measure
 
 
-def timed(run: Run, exercise: Exercise, trial: Trial, replays: Replays, anchor: str) -> tuple[Timed, float | None]:
+def timed(
+    run: Run, exercise: Exercise, trial: Trial, replays: Replays, anchor: str
+) -> tuple[Timed | NotTimed, float | None]:
     """Times a kernel. Returns its figures and the anchor's rate, or the reason that it cannot be timed and None."""
     try:
         refuse_what_cannot_run(run)
         digest = digest_of_code(run.submission.path.read_text(encoding="utf-8"))
         recording = recorded(run, exercise, trial)
         if other_result(exercise, trial, recording) is not None:
-            return Timed(why=f"{exercise.entry} returns another result than it should"), None
+            return NotTimed(f"{exercise.entry} returns another result than it should"), None
         return _told(_sample(run, exercise, trial, recording, replays, anchor), digest, exercise, recording, anchor)
     except click.ClickException as error:
-        return Timed(why=error.message.partition(" Next:")[0].rstrip(".")), None
+        return NotTimed(error.message.partition(" Next:")[0].rstrip(".")), None
     except ReplayEnded as ended:
-        return Timed(why=_why(ended)), None
+        return NotTimed(_why(ended)), None
     except (GpuBusy, MachineFault, OSError) as error:
-        return Timed(why=str(error).rstrip(".")), None
+        return NotTimed(str(error).rstrip(".")), None
 
 
 def _sample(
@@ -66,10 +68,10 @@ def _sample(
 
 def _told(
     sample: Measurement, digest: str, exercise: Exercise, recording: Recording, anchor: str
-) -> tuple[Timed, float | None]:
+) -> tuple[Timed | NotTimed, float | None]:
     rounds = sample.valid or sample.rounds
     if sample.wrong or not rounds:
-        return Timed(digest, why=sample.wrong or "no round was measured"), None
+        return NotTimed(sample.wrong or "no round was measured"), None
     seconds, of_anchor = (statistics.median(one.seconds[chain] for one in rounds) for chain in (KERNEL, ANCHOR))
     share = statistics.median(one.seconds[ANCHOR] / one.seconds[KERNEL] for one in rounds)
     least = least_bytes(recording.plan, recording.arguments, exercise)
