@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.numerics.data_sets import Data
+    from grader.numerics.arguments import Recipe
 
 # The fixtures of the plugin: what a test file may ask for.
 FIXTURES = CHECK, DRAWN, TRAFFIC, COMPILED, TUNED, ON_GPU, THROUGHPUT, RAISES = (
@@ -25,7 +25,7 @@ class Asked:
 
     test: str
     fixture: str
-    data: tuple[Data, ...]
+    data: tuple[Recipe, ...]
     options: dict
 
     @property

@@ -17,6 +17,8 @@ from grader.processes.faults import ChildEnded
 from grader.wire.messages import VIEW_BYTES
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.judge.run import Run
@@ -76,9 +78,11 @@ def _moved(
     """
     data = with_sizes(trial.data, sizes) if sizes else trial.data
     counted = replace(trial, data=data)
-    tables = {name: table_of(run, counted, number) for number, name in enumerate(exercise.arguments)}
-    if any(table is None for table in tables.values()):
-        return None
+    tables: dict[str, Tensor] = {}
+    for number, name in enumerate(exercise.arguments):
+        if (table := table_of(run, counted, number)) is None:
+            return None
+        tables[name] = table
     inputs = without_values(data, trial.dtype)
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
     try:

@@ -8,6 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise
+    from grader.course.folder import Folder
     from grader.course.trial import Trial
     from grader.gpu.plan import Recording
     from grader.judge.run import Run
@@ -36,6 +37,20 @@ def refuse_what_cannot_run(run: Run) -> None:
         )
     if run.submission.failure is not None or all_refused(run.submission.tree):
         raise click.ClickException(f"{name} cannot be run. Next: {judge_it(run)}")
+
+
+def example_trial(folder: Folder, exercise: Exercise) -> Trial:
+    """Returns the small example of an exercise as a trial. Raises click.ClickException if there is none."""
+    from grader.course.trial import Trial
+    from grader.wire.reply import DTYPES
+
+    example = exercise.example
+    if example is None:
+        raise click.ClickException(f"{folder.id} has no small example.")
+    return Trial(
+        "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
+        arguments=exercise.arguments, small_dots=True,
+    )  # fmt: skip
 
 
 def recorded(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:

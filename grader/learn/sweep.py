@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import click
 
 from grader.course.exercise import Exercise
-from grader.course.resized import fitting, resized, sizes_below
+from grader.course.resized import first_tensor, fitting, resized, sizes_below
 from grader.course.stated_calls import Asked
 from grader.course.trial import Trial, short_dtype, trial_of
 from grader.explain import gpu_findings
@@ -87,7 +87,7 @@ class Sweep:
 
     def _empty(self) -> Curves:
         model, (unit, _) = self.replays.device.model, UNITS[self.anchor]
-        shape = f"{shape_text(self.data[0])}, {short_dtype(DTYPES[self.exercise.dtypes[0]])}"
+        shape = f"{shape_text(first_tensor(self.data))}, {short_dtype(DTYPES[self.exercise.dtypes[0]])}"
         sizes = self.sizes
         names = [*self.runs, *([TORCH] if self.anchor == "copy" else []), CEILINGS[self.anchor]]
         rates: dict[str, list[float | None]] = {name: [None] * len(sizes) for name in names}

@@ -12,7 +12,7 @@ import click
 from grader.course.folder import Folder
 from grader.course.stated_calls import CHECK, DRAWN, TRAFFIC, Asked, asked
 from grader.explain.verdict import FAIL
-from grader.learn.runnable import WHY_IT_STOPPED, judge_it
+from grader.learn.runnable import WHY_IT_STOPPED, example_trial, judge_it
 from grader.learn.trace_begin import Element, element_of, launch_of, stop_of
 from grader.progress.last_result import last_result
 
@@ -112,15 +112,16 @@ def other_programs(program: WatchedProgram, step: int) -> tuple[int, ...]:
 
 def failing_call(folder: Folder, module: ModuleType) -> Call | None:
     """Returns the call that the last run explained, judged again; None if there is none, or if it is right now."""
-    result = last_result(folder)
-    test = _failed_test(result) if result is not None else None
-    uses = [use for use in asked(module, CHECK, DRAWN, TRAFFIC) if test is not None and use.test == test.get("name")]
-    if not uses or not isinstance(result.get("seed"), int):
+    failure = _last_failure(folder)
+    if failure is None or failure.seed is None:
+        return None
+    uses = [use for use in asked(module, CHECK, DRAWN, TRAFFIC) if use.test == failure.test]
+    if not uses:
         return None
     from grader.judge.judge import Judge
     from grader.judge.run import Run
 
-    run = Run(folder, None, result["seed"])
+    run = Run(folder, None, failure.seed)
     with contextlib.ExitStack() as ends:
         ends.callback(run.end)
         verdict, trial = _again(Judge(module.exercise, run), uses[0])
@@ -131,11 +132,24 @@ def failing_call(folder: Folder, module: ModuleType) -> Call | None:
         return call
 
 
-def _failed_test(result: dict) -> dict | None:
-    """Returns the test whose failure was explained; None if there is none."""
+@dataclass(frozen=True)
+class _Failure:
+    """A failure of the last run: the name of the test, and the seed of the run, None if it is not known."""
+
+    test: str
+    seed: int | None
+
+
+def _last_failure(folder: Folder) -> _Failure | None:
+    """Returns the failure that the last run explained; None if there is none."""
+    result = last_result(folder)
+    if result is None:
+        return None
     failed = [test for test in result["tests"] if isinstance(test, dict) and test.get("outcome") == FAIL]
     told = [test for test in failed if test.get("id") == result.get("cause") and not test.get("hidden")]
-    return next((test for test in told if test.get("message") == result.get("message")), (told or [None])[0])
+    explained = [test for test in told if test.get("message") == result.get("message")] or told
+    name, seed = explained[0].get("name") if explained else None, result.get("seed")
+    return _Failure(name, seed if isinstance(seed, int) else None) if name and isinstance(name, str) else None
 
 
 def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
@@ -144,23 +158,28 @@ def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
     elif use.fixture == CHECK:
         verdict = judge.check(use.test, use.data, **use.options)
     else:
-        options, others = dict(use.options), {"at_once": 1, "bound": None}
-        others |= {name: options.pop(name) for name in others.keys() & options}
+        options = dict(use.options)
+        at_once, bound = options.pop("at_once", 1), options.pop("bound", None)
         limits = {name: number for name, number in options.items() if name.islower()}
         stated = judge.limits(use.data, **{"reads": 1, "writes": 1} | limits)
-        verdict = judge.traffic(use.test, use.data, stated, **others, **use.constants)
+        verdict = judge.traffic(use.test, use.data, stated, at_once, bound, **use.constants)
     return verdict, next((trial for trial, one in judge.wrong_trials if one is verdict), None)
 
 
 def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> Call:
     why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
-    program, line, element, wrong = tuple(_found(verdict, "program") or ()), _line(verdict), None, ""
+    program, line, element, wrong = _numbers(_found(verdict, "program")), _line(verdict), None, ""
     if not line and (unwritten := _unwritten(verdict)):
         why += f", where no program has written {unwritten}"
     elif not line and (said := _first_wrong(verdict)) is not None:
-        program, element = said.evidence["program"], element_of(said.evidence["element"])
+        program, element = _numbers(said.evidence["program"]), element_of(str(said.evidence["element"]))
         wrong = said.text.partition(": ")[2]
     return Call(exercise, run, trial, why, True, program, line, element, wrong)
+
+
+def _numbers(value: Value | None) -> tuple[int, ...]:
+    """Returns evidence that is a list of whole numbers, such as an index; () for anything else."""
+    return tuple(value) if isinstance(value, list | tuple) else ()
 
 
 def _unwritten(verdict: Verdict) -> str:
@@ -169,9 +188,9 @@ def _unwritten(verdict: Verdict) -> str:
 
     counted = next((one.evidence for one in verdict.said if one.sentence is Unwritten.COUNT), None)
     if counted is not None:
-        return f"{counted['name']}{list(counted['index'])}"
+        return f"{counted['name']}{list(_numbers(counted['index']))}"
     said = _first_wrong(verdict)
-    return said.evidence["element"] if said is not None and "program" not in said.evidence else ""
+    return str(said.evidence["element"]) if said is not None and "program" not in said.evidence else ""
 
 
 def _first_wrong(verdict: Verdict) -> Said | None:
@@ -194,21 +213,9 @@ def _found(verdict: Verdict, name: str) -> Value | None:
 
 def failed_without_values(folder: Folder, module: ModuleType) -> bool:
     """Returns True if the last run failed in a test without values to show: of a refusal, machine code or speed."""
-    result = last_result(folder)
-    test = _failed_test(result) if result is not None else None
-    with_values = {use.test for use in asked(module, CHECK, DRAWN, TRAFFIC)}
-    return test is not None and bool(test.get("name")) and test["name"] not in with_values
+    failure = _last_failure(folder)
+    return failure is not None and failure.test not in {use.test for use in asked(module, CHECK, DRAWN, TRAFFIC)}
 
 
 def example_call(exercise: Exercise, run: Run, why: str) -> Call:
-    from grader.course.trial import Trial
-    from grader.wire.reply import DTYPES
-
-    example = exercise.example
-    if example is None:
-        raise click.ClickException(f"{run.folder.id} has no small example.")
-    trial = Trial(
-        "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
-        arguments=exercise.arguments, small_dots=True,
-    )  # fmt: skip
-    return Call(exercise, run, trial, why)
+    return Call(exercise, run, example_trial(run.folder, exercise), why)

@@ -32,7 +32,7 @@ def write_page(path: Path, call: Call, program: tuple[int, ...]) -> None:
         "stopped": stopped(call.watched(program)), "begin": call.launch(call.watched(program)),
     }  # fmt: skip
     try:
-        write_whole(path, rendered(TEMPLATE, **values))
+        write_whole(path, rendered(TEMPLATE, None, **values))
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
 

@@ -48,16 +48,12 @@ class Screen:
         click.echo()
 
     def _until_q(self) -> None:
-        size = None
         with single_keys() as read_key:
-            while True:
-                if size != shutil.get_terminal_size():
-                    size = shutil.get_terminal_size()
-                    self.draw(*size)
-                key = read_key(TICK)
-                if key == "q":
-                    return
-                if key and self.press(key):
+            size = shutil.get_terminal_size()
+            self.draw(*size)
+            while (key := read_key(TICK)) != "q":
+                size, before = shutil.get_terminal_size(), size
+                if (key and self.press(key)) or size != before:
                     self.draw(*size)
 
     def press(self, key: str) -> bool:
