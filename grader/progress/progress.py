@@ -101,8 +101,9 @@ class Record:
 
     def line(self) -> str:
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("id", "other")}
-        shown = {name.replace("_", "-"): _shown(value) for name, value in values.items() if value} | self.other
-        return f"{self.id}  {' '.join(f'{name}={value}' for name, value in shown.items())}"
+        shown = {name.replace("_", "-"): _shown(value) for name, value in values.items() if value}
+        # A value that another version wrote stands next to a value of ours: neither version loses its own.
+        return f"{self.id}  {' '.join(f'{name}={value}' for name, value in (*shown.items(), *self.other.items()))}"
 
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -201,13 +202,13 @@ def _set(record: Record, name: str, value: str) -> None:
         if attribute == "predicted" and not PREDICTED.fullmatch(value):
             raise ValueError(value)
         setattr(record, attribute, READERS[types[attribute]](value))
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         record.other[name] = value
 
 
 def _date(text: str) -> datetime:
     date = datetime.fromisoformat(text)
-    return date if date.tzinfo else date.replace(tzinfo=UTC)
+    return date.astimezone(UTC) if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 # Functions that read a field of each type.

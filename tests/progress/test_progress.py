@@ -51,6 +51,21 @@ def test_strange_lines_exercises_and_fields_are_kept(tmp_path):
     ]  # fmt: skip
 
 
+def test_a_date_of_another_time_zone_is_written_in_utc(tmp_path):
+    written(tmp_path, "03_softmax  runs=1 last=2026-01-03T02:00:00+02:00")
+    assert progress.read(tmp_path).of("03_softmax").line() == "03_softmax  runs=1 last=2026-01-03T00:00:00Z"
+    written(tmp_path, "03_softmax  runs=1 last=0001-01-01T00:00:00+02:00")
+    assert progress.read(tmp_path).of("03_softmax").last is None
+
+
+def test_a_field_that_cannot_be_read_stands_next_to_its_new_value(tmp_path):
+    written(tmp_path, "01_masked_add  points=many medal=wood")
+    record_run(Folder(tmp_path / "exercises" / "01_masked_add"), result(("pass", {})))
+    line = progress.read(tmp_path).of("01_masked_add").line()
+    assert " points=1/1 " in line and line.endswith(" points=many medal=wood")
+    assert progress.read(tmp_path).of("01_masked_add").points == "1/1"
+
+
 def test_lines_of_two_machines_merge_in_any_order(tmp_path):
     here = (
         "03_softmax  outcome=pass points=17/17 runs=3 hints=1 last=2026-01-02T00:00:00Z passed=2026-01-02T00:00:00Z "
