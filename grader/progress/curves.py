@@ -115,12 +115,12 @@ def kept(folder: Folder) -> Curves | None:
     try:
         curves = Curves(**json.loads(_file(folder).read_text(encoding="utf-8")))
         return curves if _is_sound(curves) else None
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError):
         return None
 
 
 def _is_sound(curves: Curves) -> bool:
-    """Returns True if the curves can be drawn. Raises TypeError or AttributeError for data that no plot wrote."""
+    """Returns True if the curves can be drawn. Raises TypeError, AttributeError or OverflowError for other data."""
     texts = (curves.exercise, curves.gpu, curves.shape, curves.unit, curves.ceiling)
     numbers = [rate for rates in curves.rates.values() for rate in rates if rate is not None]
     return (
