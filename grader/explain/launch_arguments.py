@@ -9,7 +9,7 @@ from grader.course.exercise import in_words
 from grader.explain.evidence import in_line
 from grader.explain.slips import misplaced_arguments
 from grader.sentences import Said, Sentence
-from grader.submission.nodes import calls_in, covers
+from grader.submission.nodes import all_parameters, calls_in, covers
 from grader.submission.text import Submission, calls_of, kernels_of, launches_of
 from grader.submission.tuning_lines import function_that_returns_nothing
 from grader.wire.messages import LAUNCH_OPTIONS, Failure
@@ -105,7 +105,7 @@ def _root(called: ast.expr) -> ast.expr:
 
 def _kernels(tree: ast.Module) -> dict[str, list[str]]:
     """Returns the names of the kernels, each with the names of its parameters."""
-    return {one.name: [argument.arg for argument in one.args.args] for one in kernels_of(tree)}
+    return {one.name: all_parameters(one) for one in kernels_of(tree)}
 
 
 def _unknown_names(tree: ast.Module, line: int) -> list[str]:
