@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, zip_longest
 
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
@@ -182,9 +183,9 @@ def wrong_key(call: RecordedCall, again: RecordedCall | None) -> Verdict | None:
                 said = Configurations.KEY_OF_A_TENSOR(name=part.name)
                 return _wrong_key(choice, said, Configurations.ADVICE_SIZES())
     if again is not None and _keys(call) != _keys(again):
-        choice, part = next((c, part) for c, t in _tunings(call) for part in t.key)
-        changed = next((name for (name, value), other in zip(_keys(call), _keys(again)) if (name, value) != other), "")
-        said = Configurations.KEY_OF_ITS_OWN(name=changed or part.name)
+        choice, _ = next(chain(_tunings(call), _tunings(again)))  # a key may stand in one of the calls alone
+        name, _ = next(one or other for one, other in zip_longest(_keys(call), _keys(again)) if one != other)
+        said = Configurations.KEY_OF_ITS_OWN(name=name)
         return _wrong_key(choice, said, Configurations.ADVICE_SHAPES())
     return None
 
