@@ -209,9 +209,9 @@ def _narrow(kernel: Facts, large: float, submission: Submission) -> Verdict | No
 
 
 def _why_narrow(kernel: Facts, access: Access) -> Said:
-    share, threads = kernel.share_per_thread(access), 32 * kernel.warps
+    share, warps = kernel.share_per_thread(access), kernel.warps * kernel.blocks
     if access.bytes >= share > 0:
-        return Compiled.ADVICE_LARGER_TILE(threads=threads, warps=kernel.warps, share=share)
+        return Compiled.ADVICE_LARGER_TILE(threads=kernel.lanes * warps, warps=warps, share=share)
     return Compiled.ADVICE_NEIGHBOURS()
 
 
