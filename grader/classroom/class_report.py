@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.classroom.graded import MISSING, NOT_GRADED, Graded
 from grader.classroom.rubric import is_decided
 from grader.classroom.similarity import Pair, near_identical
+from grader.classroom.student_work import MISSING, NOT_GRADED, StudentWork
 from grader.course.folder import Folder
 from grader.course.regions import stub_text
 from grader.explain.medal_words import MEDALS
@@ -82,7 +82,7 @@ NOTHING_RIGHT, EMPTY = "nothing right", "not attempted"
 STATES = (PASSED, CORE_PASSED, PARTLY_RIGHT, NOTHING_RIGHT, EMPTY, NOT_GRADED, MISSING)
 
 
-def write_report(graded: list[Graded], course: Path, path: Path) -> Path:
+def write_report(graded: list[StudentWork], course: Path, path: Path) -> Path:
     exercises = sorted({one.exercise for one in graded})
     sections = [_section(Folder(course / "exercises" / id), [one for one in graded if one.exercise == id])
                 for id in exercises]  # fmt: skip
@@ -103,7 +103,7 @@ def write_report(graded: list[Graded], course: Path, path: Path) -> Path:
     return path
 
 
-def _section(folder: Folder, graded: list[Graded]) -> Section:
+def _section(folder: Folder, graded: list[StudentWork]) -> Section:
     counts = Counter(_state(one) for one in graded)
     section = Section(folder.id, counts)
     won = Counter(one.result.get("medal", "") for one in graded if one.result)
@@ -120,7 +120,7 @@ def _section(folder: Folder, graded: list[Graded]) -> Section:
     return section
 
 
-def _state(one: Graded) -> str:
+def _state(one: StudentWork) -> str:
     if one.hand_in.absent:
         return MISSING
     if one.text is None or one.fault:
@@ -147,9 +147,9 @@ def _bars(points: list[float], possible: float) -> list[Bar]:
     return bars
 
 
-def _causes(judged: list[Graded]) -> tuple[list[Cause], int]:
+def _causes(judged: list[StudentWork]) -> tuple[list[Cause], int]:
     """Returns the commonest causes of failure, at most MOST_CAUSES, and how many students failed for another cause."""
-    groups: dict[str, list[Graded]] = defaultdict(list)
+    groups: dict[str, list[StudentWork]] = defaultdict(list)
     for one in judged:
         if one.result["outcome"] == FAIL:
             groups[one.result["cause"]].append(one)
@@ -158,7 +158,7 @@ def _causes(judged: list[Graded]) -> tuple[list[Cause], int]:
     return causes[:MOST_CAUSES], sum(len(cause.students) for cause in causes[MOST_CAUSES:])
 
 
-def _sentence(group: list[Graded]) -> str:
+def _sentence(group: list[StudentWork]) -> str:
     """Returns the first sentence that most students of the group got, as a student read it.
 
     Sentences that differ only in the numbers and names filled in count as the same.
@@ -169,20 +169,20 @@ def _sentence(group: list[Graded]) -> str:
     return max(sorted(texts), key=texts.__getitem__)
 
 
-def _first_sentence(one: Graded) -> str:
+def _first_sentence(one: StudentWork) -> str:
     """Returns the name of a message's first sentence; its text in results of earlier versions, which hold no names."""
     said = one.result.get("said")
     return said[0]["sentence"] if said else one.result["message"].partition("\n")[0]
 
 
-def _hard_tests(judged: list[Graded]) -> list[tuple[str, int, int]]:
+def _hard_tests(judged: list[StudentWork]) -> list[tuple[str, int, int]]:
     tests = [test for one in judged for test in one.tests if test["outcome"] in (PASS, FAIL)]
     failed = Counter(test["name"] for test in tests if test["outcome"] == FAIL)
     total = Counter(test["name"] for test in tests)
     return [(name.removeprefix("test_").replace("_", " "), count, total[name]) for name, count in failed.most_common(8)]
 
 
-def _alike(folder: Folder, judged: list[Graded]) -> tuple[list[list[str]], list[Pair]]:
+def _alike(folder: Folder, judged: list[StudentWork]) -> tuple[list[list[str]], list[Pair]]:
     """Returns the groups of students who handed in exactly the same text, and at most MOST_PAIRS pairs of students
     whose texts differ but are nearly the same.
     """

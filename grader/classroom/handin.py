@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.classroom.names import SOLUTION_CELL
+from grader.classroom.cell_names import SOLUTION_CELL
 from grader.classroom.patience import is_away
 from grader.learn.notebook_cells import magic_of
 from grader.submission.text import MOST_BYTES

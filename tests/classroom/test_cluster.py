@@ -17,14 +17,15 @@ import pytest
 from distributed import LocalCluster, get_worker
 
 import grader.course.folder
-from grader.classroom import engine, judges, patience, warm_judge
-from grader.classroom.engine import EngineError
-from grader.classroom.graded import Graded
+from grader.classroom import patience
+from grader.classroom.cluster import engine, warm_judge, worker_plugin
+from grader.classroom.cluster.engine import EngineError
+from grader.classroom.cluster.warm_judge import WarmJudge, request_of
+from grader.classroom.cluster.worker_plugin import Judges
 from grader.classroom.handin import HandIn
 from grader.classroom.judge_missing import How, Students, check_isolation, judge_missing
-from grader.classroom.judges import Judges
-from grader.classroom.results import Results, Text
-from grader.classroom.warm_judge import WarmJudge, request_of
+from grader.classroom.result_store import Results, Text
+from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import AUTO, LIMITS, STRICT
 from grader.wire.frames import received, send
@@ -51,8 +52,8 @@ def judged_by(monkeypatch):
     return use
 
 
-def works(*texts: Text) -> list[Graded]:
-    return [Graded(student=f"s{n}", exercise=one.exercise.id, hand_in=HandIn(one.text), text=one)
+def works(*texts: Text) -> list[StudentWork]:
+    return [StudentWork(student=f"s{n}", exercise=one.exercise.id, hand_in=HandIn(one.text), text=one)
             for n, one in enumerate(texts)]  # fmt: skip
 
 
@@ -337,7 +338,7 @@ def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch, job
             started.append("ended")
 
     monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
-    monkeypatch.setattr(judges, "WarmJudge", Noted)
+    monkeypatch.setattr(worker_plugin, "WarmJudge", Noted)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
     graded = works(*(text(f"{number}") for number in range(texts)))
     judge_missing(graded, Students(), results, How(LIMITS, jobs=jobs), print)

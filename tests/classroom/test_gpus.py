@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from grader.classroom import gpus
+from grader.classroom.cluster import gpus
 
 SMI = """#!/bin/sh
 case "$1" in

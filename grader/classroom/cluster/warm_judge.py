@@ -1,9 +1,9 @@
-"""A process that has everything imported and judges one text after another: `python -m grader.classroom.warm_judge`.
+"""A process that has everything imported and judges one text after another.
 
-A request is a line of JSON, and so is a result: nothing is pickled. The process never runs a submission; the child that
-pytest starts does, a fresh child for each text. The process may still die (out of memory) or hang: it is then replaced,
-and the result of this text is a fault of the machine. It ends when its parent does, however the parent ended, and takes
-its children along.
+`python -m grader.classroom.cluster.warm_judge` is its command. A request is a line of JSON, and so is
+a result: nothing is pickled. The process never runs a submission; the child that pytest starts does, a fresh child for
+each text. The process may still die (out of memory) or hang: it is then replaced, and the result of this text is a
+fault of the machine. It ends when its parent does, however the parent ended, and takes its children along.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TextIO
 
-from grader.classroom.results import Text, faulty
+from grader.classroom.result_store import Text, faulty
 from grader.course.folder import Folder, found_here
 from grader.gpu.device import use_device
 from grader.gpu.pool.replays import use_pool
@@ -138,7 +138,7 @@ class WarmJudge:
             self._judged, self._folder = 0, tempfile.mkdtemp(prefix="course-")  # removed by the last to leave
             self._log = Path(self._folder, "log")
             log = given.enter_context(self._log.open("w"))
-            command = [sys.executable, "-P", "-m", "grader.classroom.warm_judge", self.level, self._folder]
+            command = [sys.executable, "-P", "-m", "grader.classroom.cluster.warm_judge", self.level, self._folder]
             self._process = subprocess.Popen(
                 [*command, *map(str, pool)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, encoding="utf-8",
@@ -165,7 +165,7 @@ def _kill_those_in(folder: str) -> None:
 
 
 def main() -> None:
-    from grader.classroom.judging import prepare
+    from grader.classroom.cluster.pytest_call import prepare
 
     # Copies of the descriptors: pytest puts others in the places of 0 and 1, and printed text is no result.
     asked, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -209,7 +209,7 @@ def _leave(folder: str) -> None:
 
 
 def _answer(request: dict) -> dict:
-    from grader.classroom.judging import judge
+    from grader.classroom.cluster.pytest_call import judge
 
     exercise, hidden = _exercise_of(request), None
     if exercise is None:

@@ -25,15 +25,15 @@ import dask.config
 from distributed import Client, Future, LocalCluster
 from distributed.comm import CommClosedError
 
-from grader.classroom import gpus
-from grader.classroom.health import Health
-from grader.classroom.judges import GPU, Judges, has_own_gpu, judge_there
-from grader.classroom.live import View
-from grader.classroom.loans import Loans, present_workers
+from grader.classroom.cluster import gpus
+from grader.classroom.cluster.health import Health
+from grader.classroom.cluster.live import View
+from grader.classroom.cluster.loans import Loans, present_workers
+from grader.classroom.cluster.warm_judge import request_of
+from grader.classroom.cluster.worker_plugin import GPU, Judges, has_own_gpu, judge_there
 from grader.classroom.patience import patiently
-from grader.classroom.results import Results, Text, faulty, version_of
+from grader.classroom.result_store import Results, Text, faulty, version_of
 from grader.classroom.rubric import is_decided
-from grader.classroom.warm_judge import request_of
 
 ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
 PAUSE = 4.0  # seconds between attempts: the trouble may pass

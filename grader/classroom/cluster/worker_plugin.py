@@ -13,11 +13,11 @@ from queue import LifoQueue
 from distributed import Worker, WorkerPlugin, get_worker
 from distributed.comm import get_address_host
 
-from grader.classroom import gpus
-from grader.classroom.door import Door, Offer
-from grader.classroom.lending import Standing
-from grader.classroom.results import faulty, version_of
-from grader.classroom.warm_judge import Unconnected, WarmJudge
+from grader.classroom.cluster import gpus
+from grader.classroom.cluster.door import Door, Offer
+from grader.classroom.cluster.lending import Standing
+from grader.classroom.cluster.warm_judge import Unconnected, WarmJudge
+from grader.classroom.result_store import faulty, version_of
 from grader.course.folder import Folder, found_here
 from grader.gpu.pool.shared_pool import SharedPool
 

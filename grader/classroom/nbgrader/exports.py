@@ -1,11 +1,11 @@
 """Exports of the gradebook, as nbgrader's exporter plugins. The score of ungraded work is blank, never 0.
 
-    nbgrader export                                                      grades.csv: one row per hand-in
-    nbgrader export --exporter=grader.classroom.exports.Items            items.csv: one row per item
-    nbgrader export --exporter=grader.classroom.exports.Canvas           canvas.csv
-    nbgrader export --exporter=grader.classroom.exports.Moodle           moodle.csv
-    nbgrader export --exporter=grader.classroom.exports.Gradescope       gradescope/ASSIGNMENT/STUDENT/results.json
-    nbgrader export --exporter=grader.classroom.exports.JUnit            junit/ASSIGNMENT/STUDENT.xml
+    nbgrader export                                                         grades.csv: one row per hand-in
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.Items      items.csv: one row per item
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.Canvas     canvas.csv
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.Moodle     moodle.csv
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.Gradescope gradescope/ASSIGNMENT/STUDENT/results.json
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.JUnit      junit/ASSIGNMENT/STUDENT.xml
 
 nbgrader's --to, --assignment and --student work with all of them.
 """
@@ -21,12 +21,12 @@ import nbformat
 from nbgrader.api import MissingEntry
 from nbgrader.plugins import ExportPlugin
 
-from grader.classroom.bridge import hidden_cases, without
-from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY
 from grader.classroom.handin import solution_text
+from grader.classroom.nbgrader.bridge import hidden_cases, without
 from grader.classroom.per_test import gradescope_text, junit_text
-from grader.classroom.results import Results, Text
+from grader.classroom.result_store import Results, Text
 from grader.classroom.rubric import counted, is_decided
+from grader.classroom.student_work import GRADED, MISSING, NOT_GRADED, PARTLY
 from grader.classroom.tables import canvas_rows, csv_of
 from grader.course.folder import Folder
 from grader.explain.medal_words import MEDALS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.classroom.handin import HandIn
-from grader.classroom.results import Text
+from grader.classroom.result_store import Text
 from grader.classroom.rubric import counted, is_decided
 from grader.explain.verdict import PASS
 
@@ -13,7 +13,7 @@ GRADED, PARTLY, NOT_GRADED, MISSING = "graded", "partly graded", "not graded", "
 
 
 @dataclass(kw_only=True)
-class Graded:
+class StudentWork:
     """A student's work on an exercise.
 
     `text` is None where there is nothing to judge, `result` where nothing is judged yet.

@@ -27,11 +27,11 @@ from nbgrader.utils import is_grade
 from sqlalchemy.exc import SAWarning
 from traitlets import Bool, Unicode
 
+from grader.classroom.cell_names import CHECK_CELL
+from grader.classroom.cluster.pytest_call import judge
 from grader.classroom.handin import HandIn, filled, read_hand_in, solution_text
-from grader.classroom.judging import judge
-from grader.classroom.names import CHECK_CELL
-from grader.classroom.outputs import item_outputs, report_outputs
-from grader.classroom.results import Results, Text
+from grader.classroom.nbgrader.cell_outputs import item_outputs, report_outputs
+from grader.classroom.result_store import Results, Text
 from grader.classroom.rubric import SPEED, Item, items_of
 from grader.course.folder import Folder
 from grader.course.regions import STUB
@@ -64,7 +64,7 @@ def configure(config, file: str, course: str) -> None:
     config.GenerateFeedback.post_convert_hook = complete_feedback
     config.FeedbackExporter.template_name = "course_feedback"
     config.FeedbackExporter.extra_template_basedirs = [str(TEMPLATES)]
-    config.ExportApp.plugin_class = "grader.classroom.exports.Grades"
+    config.ExportApp.plugin_class = "grader.classroom.nbgrader.exports.Grades"
 
 
 def hidden_cases(class_folder: Path) -> Path | None:

@@ -19,16 +19,23 @@ from nbgrader.apps.baseapp import NbGrader
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.utils import parse_utc
 
-from grader.classroom.bridge import fingerprint, hidden_cases, out_of_step, read_released, released_notebooks, without
 from grader.classroom.class_report import write_report
-from grader.classroom.gradebook import check_answers
-from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
 from grader.classroom.intake import Person, take_in
 from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
+from grader.classroom.nbgrader.bridge import (
+    fingerprint,
+    hidden_cases,
+    out_of_step,
+    read_released,
+    released_notebooks,
+    without,
+)
+from grader.classroom.nbgrader.gradebook_url import check_answers
 from grader.classroom.patience import patiently
-from grader.classroom.results import Results, Text
+from grader.classroom.result_store import Results, Text
 from grader.classroom.rubric import RubricError, items_of, points_of
+from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from grader.files import write_whole
@@ -57,7 +64,7 @@ class Choice:
 
 
 @dataclass(kw_only=True)
-class Entry(Graded):
+class Entry(StudentWork):
     """A student's work, with the assignment and the released notebook, which nbgrader needs."""
 
     assignment: str
@@ -124,7 +131,7 @@ def _nbgrader(db: str) -> NbGrader:
     app.initialize([f"--db={db}"] if db else [])
     if "PutInVerdict" not in app.config:
         raise click.ClickException(
-            "nbgrader_config.py does not call grader.classroom.bridge.configure: course notebooks --out ."
+            "nbgrader_config.py does not call grader.classroom.nbgrader.bridge.configure: course notebooks --out ."
         )
     return app
 
@@ -309,7 +316,7 @@ def _is_stale(coursedir, entry: Entry) -> bool:
     return verdict != now
 
 
-def _class_of(coursedir, results: Results, now: list[Entry], everything: list[Entry]) -> list[Graded]:
+def _class_of(coursedir, results: Results, now: list[Entry], everything: list[Entry]) -> list[StudentWork]:
     """Returns everyone's work on the exercises that somebody handed in.
 
     It consists of the entries of this run (`now`), the rest of `everything` that has a result or nothing to judge, and
@@ -319,13 +326,13 @@ def _class_of(coursedir, results: Results, now: list[Entry], everything: list[En
     others = [one for one in everything if (one.student, one.exercise) not in chosen]
     for one in others:
         one.result = None if one.text is None else results.find(one.text)
-    graded: list[Graded] = [*now, *(one for one in others if one.text is None or one.result)]
+    graded: list[StudentWork] = [*now, *(one for one in others if one.text is None or one.result)]
     known = {(one.student, one.exercise) for one in [*now, *others]}
     with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
         students = {student for student, _ in known} | {student.id for student in gradebook.students}
     for exercise in sorted({one.exercise for one in graded}):
         missing = [student for student in sorted(students) if (student, exercise) not in known]
-        graded += [Graded(student=who, exercise=exercise, hand_in=HandIn(absent=True)) for who in missing]
+        graded += [StudentWork(student=who, exercise=exercise, hand_in=HandIn(absent=True)) for who in missing]
     return graded
 
 

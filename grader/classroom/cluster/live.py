@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from grader.classroom import gpus
+from grader.classroom.cluster import gpus
 from grader.explain.verdict import NOT_ATTEMPTED, PASS
 from grader.show.terminal import console
 

@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
 
-from grader.classroom.graded import GRADED, Graded
 from grader.classroom.json_text import json_text
 from grader.classroom.per_test import gradescope_text, junit_text
 from grader.classroom.rubric import Item, items_of
+from grader.classroom.student_work import GRADED, StudentWork
 from grader.classroom.tables import canvas_rows, csv_of
 from grader.explain.verdict import NOT_ATTEMPTED
 from grader.files import remove_unfinished, write_whole
@@ -24,7 +24,7 @@ from grader.files import remove_unfinished, write_whole
 WRITERS = 8  # threads: thousands of small files, and each has to reach the disk or a share
 
 
-def write_output(graded: list[Graded], out: Path) -> None:
+def write_output(graded: list[StudentWork], out: Path) -> None:
     """Writes the files that differ from what `out` holds.
 
     Removes all files of an absent hand-in, and the Gradescope and JUnit files of a hand-in with no result or a fault.
@@ -39,7 +39,7 @@ def write_output(graded: list[Graded], out: Path) -> None:
     _write(out / "exports/moodle.csv", csv_of(_moodle(graded)))
 
 
-def _write_work(one: Graded, out: Path) -> None:
+def _write_work(one: StudentWork, out: Path) -> None:
     _write(out / "students" / one.student / f"{one.exercise}.json", _result_text(one))
     _write(out / "exports/gradescope" / one.student / one.exercise / "results.json", _gradescope_text(one))
     _write(out / "exports/junit" / one.student / f"{one.exercise}.xml", _junit_text(one))
@@ -54,7 +54,7 @@ def _write(path: Path, text: str) -> None:
         write_whole(path, text)
 
 
-def _result_text(one: Graded) -> str:
+def _result_text(one: StudentWork) -> str:
     if one.hand_in.absent:
         return ""
     facts = {"student": one.student, "exercise": one.exercise, "status": one.status, "note": one.note}
@@ -62,25 +62,25 @@ def _result_text(one: Graded) -> str:
     return json_text({**facts, "text": text, **(one.result or {})})
 
 
-def _gradescope_text(one: Graded) -> str:
+def _gradescope_text(one: StudentWork) -> str:
     return gradescope_text([_counted(one)], one.note, score(one)) if one.result and not one.fault else ""
 
 
-def _junit_text(one: Graded) -> str:
+def _junit_text(one: StudentWork) -> str:
     return junit_text([_counted(one)]) if one.result and not one.fault else ""
 
 
-def items(one: Graded) -> dict[str, Item]:
+def items(one: StudentWork) -> dict[str, Item]:
     """Returns a submission's items by name; {} where it has no result."""
     return items_of(one.result, one.without) if one.tests else {}
 
 
-def score(one: Graded) -> float | None:
+def score(one: StudentWork) -> float | None:
     """Returns the points that count; None unless all tests are decided."""
     return one.points if one.status == GRADED else None
 
 
-def _summary(graded: list[Graded]) -> Iterator[list]:
+def _summary(graded: list[StudentWork]) -> Iterator[list]:
     yield ["student", "exercise", "status", "score", "max_score", "reached", "judged", "first_failure", "note"]
     possible = _possible(graded)
     for one in graded:
@@ -96,19 +96,19 @@ def _first_failure(result: dict) -> str:
     return NOT_ATTEMPTED if result["outcome"] == NOT_ATTEMPTED else result["message"].partition("\n")[0]
 
 
-def _possible(graded: list[Graded]) -> dict[str, float]:
+def _possible(graded: list[StudentWork]) -> dict[str, float]:
     """Returns the most points of each exercise that was judged, by its id."""
     return {one.exercise: one.possible for one in graded if one.tests}
 
 
-def _items(graded: list[Graded]) -> Iterator[list]:
+def _items(graded: list[StudentWork]) -> Iterator[list]:
     yield ["student", "exercise", "item", "score", "max_score"]
     for one in graded:
         for item in items(one).values():
             yield [one.student, one.exercise, item.name, item.score, item.possible]
 
 
-def _canvas(graded: list[Graded]) -> Iterator[list]:
+def _canvas(graded: list[StudentWork]) -> Iterator[list]:
     """Yields the rows of Canvas' gradebook import; the name of a student's folder stands for name, id and login."""
     exercises, scores = _by_student(graded)
     possible = _possible(graded)
@@ -116,7 +116,7 @@ def _canvas(graded: list[Graded]) -> Iterator[list]:
     return canvas_rows({exercise: possible.get(exercise) for exercise in exercises}, rows)
 
 
-def _moodle(graded: list[Graded]) -> Iterator[list]:
+def _moodle(graded: list[StudentWork]) -> Iterator[list]:
     """Yields the rows of Moodle's grade import; the name of a student's folder stands for the ID number."""
     exercises, scores = _by_student(graded)
     yield ["ID number", *exercises]
@@ -124,13 +124,13 @@ def _moodle(graded: list[Graded]) -> Iterator[list]:
         yield [student, *(row.get(exercise) for exercise in exercises)]
 
 
-def _by_student(graded: list[Graded]) -> tuple[list[str], dict[str, dict[str, float | None]]]:
+def _by_student(graded: list[StudentWork]) -> tuple[list[str], dict[str, dict[str, float | None]]]:
     scores: dict[str, dict[str, float | None]] = {}
     for one in graded:
         scores.setdefault(one.student, {})[one.exercise] = score(one)
     return sorted({one.exercise for one in graded}), scores
 
 
-def _counted(one: Graded) -> dict:
+def _counted(one: StudentWork) -> dict:
     """Returns the result with only the tests that count."""
     return {**one.result, "tests": one.tests}
