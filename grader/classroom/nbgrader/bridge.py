@@ -61,7 +61,6 @@ def configure(config, file: str, course: str) -> None:
     config.PutInVerdict.course = course
     config.GenerateFeedback.exporter_class = FeedbackExporter
     config.GenerateFeedback.preprocessors = [Scores]
-    config.GenerateFeedback.post_convert_hook = complete_feedback
     config.FeedbackExporter.template_name = "course_feedback"
     config.FeedbackExporter.extra_template_basedirs = [str(TEMPLATES)]
     config.ExportApp.plugin_class = "grader.classroom.nbgrader.exports.Grades"
@@ -90,19 +89,27 @@ class HandInExporter(NotebookExporter):
 
 
 class FeedbackExporter(HTMLExporter):
-    """nbconvert's HTMLExporter under another name: its template is then set for feedback, not for the formgrader."""
+    """Writes next to each feedback page the files without which nbgrader's release_feedback stops.
+
+    It bears a name of its own so that its template is set for feedback, and not for the formgrader.
+    """
+
+    def from_filename(self, filename, resources=None, **kw):
+        coursedir, names = self.parent.coursedir, resources["nbgrader"]
+        complete_feedback(
+            Path(coursedir.format_path(coursedir.feedback_directory, names["student"], names["assignment"]))
+        )
+        return super().from_filename(filename, resources=resources, **kw)
 
 
-def complete_feedback(assignment: str, student: str, notebooks: list[str]) -> None:
+def complete_feedback(folder: Path) -> None:
     """Writes submission_secret.txt and timestamp.txt into a student's feedback folder where they are missing.
 
-    Without them nbgrader release_feedback stops at the first hand-in that did not come by nbgrader submit. `notebooks`:
-    the paths of the autograded notebooks.
+    They are missing where a hand-in did not come by nbgrader submit.
     """
-    autograded = Path(notebooks[0]).parent
-    folder = autograded.parents[2] / "feedback" / autograded.parent.name / autograded.name
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in (("submission_secret.txt", secrets.token_hex(32)), ("timestamp.txt", "")):
-        if folder.is_dir() and not (folder / name).exists():
+        if not (folder / name).exists():
             (folder / name).write_text(content)
 
 
