@@ -87,7 +87,7 @@ def test_a_judge_that_is_killed_or_hangs_is_a_fault_of_the_machine_and_is_replac
         guard = threading.Timer(NEVER, judge.end)
         with monkeypatch.context() as short:
             short.setattr(warm_judge, "MOST_SECONDS", 2)
-            os.kill(judge._process.pid, signal.SIGSTOP)
+            os.kill(judge._running.process.pid, signal.SIGSTOP)
             guard.start()
             late = judge.judge(request_of(right, LIMITS))
             guard.cancel()
@@ -117,7 +117,7 @@ while True:
 def _killed_at_work(judge: WarmJudge, folder: Path) -> None:
     """Kills the judge, which works below this folder, once it has begun a text that hangs."""
     until(lambda: any("at_work" in files for _, _, files in os.walk(folder)))
-    os.kill(judge._process.pid, signal.SIGKILL)
+    os.kill(judge._running.process.pid, signal.SIGKILL)
 
 
 def _working_in(folder: Path) -> list[str]:
@@ -173,7 +173,9 @@ def test_a_judge_whose_pool_is_gone_is_connected_anew(monkeypatch):
     try:
         assert judge.judge({**request, "key": "of another judge"})["fault"]  # its pool has nothing to do with that
         with monkeypatch.context() as gone:
-            gone.setattr(judge, "_answered", lambda request: {"fault": "the pool is gone", "unconnected": True})
+            gone.setattr(
+                judge, "_answered", lambda running, request: {"fault": "the pool is gone", "unconnected": True}
+            )
             assert judge.judge(request) == {"fault": "the pool is gone", "unconnected": True}
         assert [judge.judge(request)["outcome"] for _ in range(2)] == ["pass", "pass"]
     finally:
@@ -203,7 +205,7 @@ def test_a_judge_has_one_thread(monkeypatch):
     judge = WarmJudge(LIMITS)
     try:
         assert judge.judge(request_of(text("x"), LIMITS))["outcome"]  # by now its environment can be read
-        assert b"OMP_NUM_THREADS=1\0" in Path("/proc", str(judge._process.pid), "environ").read_bytes()
+        assert b"OMP_NUM_THREADS=1\0" in Path("/proc", str(judge._running.process.pid), "environ").read_bytes()
     finally:
         judge.end()
 
