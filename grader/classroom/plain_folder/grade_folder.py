@@ -59,7 +59,7 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
     there = [one for one in found.all if not one.hand_in.absent and one.exercise in wanted]
     judge_missing(there, choice.regrade, results, choice.how, say)
     graded = _with_results(found, results, wanted, () if choice.speed else (SPEED,))
-    patiently(lambda: write_output(graded, choice.out), say)
+    patiently(lambda: write_output(graded, found.students, choice.out), say)
     page = patiently(lambda: write_report(graded, choice.exercises[0].root, choice.out / "report.html"), say)
     return _tell([one for one in graded if one.exercise in wanted], page, say)
 

@@ -8,7 +8,8 @@ exports/gradescope/, exports/junit/  a file per student and exercise
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
@@ -21,15 +22,21 @@ from grader.classroom.tables import canvas_rows, csv_of
 from grader.explain.verdict import NOT_ATTEMPTED
 from grader.files import remove_unfinished, write_whole
 
+ID = "[0-9][0-9]_*"  # of any exercise
+# The folders that hold a folder per student, and how the paths of our files in the student's folder look.
+OF_STUDENTS = {"students": f"{ID}.json", "exports/gradescope": f"{ID}/results.json", "exports/junit": f"{ID}.xml"}
 WRITERS = 8  # threads: thousands of small files, and each has to reach the disk or a share
 
 
-def write_output(graded: list[StudentWork], out: Path) -> None:
+def write_output(graded: list[StudentWork], students: Collection[str], out: Path) -> None:
     """Writes the files that differ from what `out` holds.
 
     Removes all files of an absent hand-in, and the Gradescope and JUnit files of a hand-in with no result or a fault.
+    `students`: all who are among the submissions; an earlier run's files of others are removed.
     """
     remove_unfinished(out)
+    for folder, files in OF_STUDENTS.items():
+        _remove_others(out / folder, files, students)
     with ThreadPoolExecutor(WRITERS) as threads:
         for _ in threads.map(_write_work, graded, repeat(out)):
             pass  # raises what a thread met
@@ -37,6 +44,19 @@ def write_output(graded: list[StudentWork], out: Path) -> None:
     _write(out / "items.csv", csv_of(_items(graded)))
     _write(out / "exports/canvas.csv", csv_of(_canvas(graded)))
     _write(out / "exports/moodle.csv", csv_of(_moodle(graded)))
+
+
+def _remove_others(folder: Path, files: str, students: Collection[str]) -> None:
+    """Removes our files of students who are gone from the submissions, and the folders that this empties.
+
+    Other files stay: a person has put them there.
+    """
+    for gone in [path for path in folder.glob("*") if path.name not in students and not path.is_symlink()]:
+        for path in gone.glob(files):
+            path.unlink(missing_ok=True)
+        for inner in [*gone.glob("*"), gone]:
+            with contextlib.suppress(OSError):  # it is not empty, or no folder
+                inner.rmdir()
 
 
 def _write_work(one: StudentWork, out: Path) -> None:
