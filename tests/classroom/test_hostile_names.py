@@ -9,15 +9,14 @@ import xml.etree.ElementTree as xml
 import pytest
 
 from grader.classroom.class_report import write_report
+from grader.classroom.export_formats import csv_of, gradescope_text, junit_text
 from grader.classroom.handin import HandIn
 from grader.classroom.intake import take_in
 from grader.classroom.json_text import json_text
 from grader.classroom.nbgrader.cell_outputs import report_outputs
-from grader.classroom.per_test import gradescope_text, junit_text
 from grader.classroom.plain_folder.submissions import read_submissions
 from grader.classroom.result_store import Text
 from grader.classroom.student_work import StudentWork
-from grader.classroom.tables import csv_of
 from grader.course.folder import Folder, all_folders
 from tests.classroom.instructor import ROOT, solution
 from tests.classroom.submission_folder import SubmissionFolder

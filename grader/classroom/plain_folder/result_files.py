@@ -14,13 +14,19 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
 
+from grader.classroom.export_formats import (
+    Scores,
+    canvas_rows,
+    csv_of,
+    gradescope_text,
+    junit_text,
+    moodle_rows,
+    write_changed,
+)
 from grader.classroom.json_text import json_text
-from grader.classroom.per_test import gradescope_text, junit_text
-from grader.classroom.rubric import Item, items_of
-from grader.classroom.student_work import GRADED, StudentWork
-from grader.classroom.tables import canvas_rows, csv_of
+from grader.classroom.student_work import Judged, StudentWork
 from grader.explain.verdict import NOT_ATTEMPTED
-from grader.files import remove_unfinished, write_whole
+from grader.files import remove_unfinished
 
 ID = "[0-9][0-9]_*"  # of any exercise
 # The folders that hold a folder per student, and how the paths of our files in the student's folder look.
@@ -40,10 +46,13 @@ def write_output(graded: list[StudentWork], students: Collection[str], out: Path
     with ThreadPoolExecutor(WRITERS) as threads:
         for _ in threads.map(_write_work, graded, repeat(out)):
             pass  # raises what a thread met
-    _write(out / "summary.csv", csv_of(_summary(graded)))
-    _write(out / "items.csv", csv_of(_items(graded)))
-    _write(out / "exports/canvas.csv", csv_of(_canvas(graded)))
-    _write(out / "exports/moodle.csv", csv_of(_moodle(graded)))
+    exercises, possible = sorted({one.exercise for one in graded}), _possible(graded)
+    scores = _scores(graded, exercises)
+    canvas = canvas_rows({exercise: possible.get(exercise) for exercise in exercises}, scores)
+    write_changed(out / "summary.csv", csv_of(_summary(graded)))
+    write_changed(out / "items.csv", csv_of(_items(graded)))
+    write_changed(out / "exports/canvas.csv", csv_of(canvas))
+    write_changed(out / "exports/moodle.csv", csv_of(moodle_rows(exercises, scores, emails=False)))
 
 
 def _remove_others(folder: Path, files: str, students: Collection[str]) -> None:
@@ -60,18 +69,9 @@ def _remove_others(folder: Path, files: str, students: Collection[str]) -> None:
 
 
 def _write_work(one: StudentWork, out: Path) -> None:
-    _write(out / "students" / one.student / f"{one.exercise}.json", _result_text(one))
-    _write(out / "exports/gradescope" / one.student / one.exercise / "results.json", _gradescope_text(one))
-    _write(out / "exports/junit" / one.student / f"{one.exercise}.xml", _junit_text(one))
-
-
-def _write(path: Path, text: str) -> None:
-    """Writes a text to a file that does not hold it yet; removes the file for ""."""
-    if not text:
-        path.unlink(missing_ok=True)
-    elif not path.exists() or path.read_bytes() != text.encode("utf-8", "surrogateescape"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text)
+    write_changed(out / "students" / one.student / f"{one.exercise}.json", _result_text(one))
+    write_changed(out / "exports/gradescope" / one.student / one.exercise / "results.json", _gradescope_text(one))
+    write_changed(out / "exports/junit" / one.student / f"{one.exercise}.xml", _junit_text(one))
 
 
 def _result_text(one: StudentWork) -> str:
@@ -83,74 +83,44 @@ def _result_text(one: StudentWork) -> str:
 
 
 def _gradescope_text(one: StudentWork) -> str:
-    return gradescope_text([_counted(one)], one.note, score(one)) if one.result and not one.fault else ""
+    return gradescope_text([one.judged.counted], one.note, one.score) if one.judged else ""
 
 
 def _junit_text(one: StudentWork) -> str:
-    return junit_text([_counted(one)]) if one.result and not one.fault else ""
-
-
-def items(one: StudentWork) -> dict[str, Item]:
-    """Returns a submission's items by name; {} where it has no result."""
-    return items_of(one.result, one.without) if one.tests else {}
-
-
-def score(one: StudentWork) -> float | None:
-    """Returns the points that count; None unless all tests are decided."""
-    return one.points if one.status == GRADED else None
+    return junit_text([one.judged.counted]) if one.judged else ""
 
 
 def _summary(graded: list[StudentWork]) -> Iterator[list]:
     yield ["student", "exercise", "status", "score", "max_score", "reached", "judged", "first_failure", "note"]
     possible = _possible(graded)
     for one in graded:
-        parts = items(one).values()
-        reached = sum(item.reached for item in parts) if parts else None
-        judged = sum(item.judged for item in parts) if parts else None
-        first = _first_failure(one.result) if parts else ""
-        points = [score(one), possible.get(one.exercise), reached, judged]
+        reached, judged, first = _reached(one.judged) if one.judged and one.judged.tests else (None, None, "")
+        points = [one.score, possible.get(one.exercise), reached, judged]
         yield [one.student, one.exercise, one.status, *points, first, one.note]
 
 
-def _first_failure(result: dict) -> str:
-    return NOT_ATTEMPTED if result["outcome"] == NOT_ATTEMPTED else result["message"].partition("\n")[0]
+def _reached(judged: Judged) -> tuple[float, float, str]:
+    """Returns the points reached, the points that they are out of, and the first failure; "" where all is right."""
+    items, result = judged.items.values(), judged.result
+    first = NOT_ATTEMPTED if result["outcome"] == NOT_ATTEMPTED else result["message"].partition("\n")[0]
+    return sum(item.reached for item in items), sum(item.judged for item in items), first
 
 
 def _possible(graded: list[StudentWork]) -> dict[str, float]:
     """Returns the most points of each exercise that was judged, by its id."""
-    return {one.exercise: one.possible for one in graded if one.tests}
+    return {one.exercise: one.judged.possible for one in graded if one.judged and one.judged.tests}
 
 
 def _items(graded: list[StudentWork]) -> Iterator[list]:
     yield ["student", "exercise", "item", "score", "max_score"]
     for one in graded:
-        for item in items(one).values():
+        for item in one.judged.items.values() if one.judged else ():
             yield [one.student, one.exercise, item.name, item.score, item.possible]
 
 
-def _canvas(graded: list[StudentWork]) -> Iterator[list]:
-    """Yields the rows of Canvas' gradebook import; the name of a student's folder stands for name, id and login."""
-    exercises, scores = _by_student(graded)
-    possible = _possible(graded)
-    rows = (([student, "", student, student], list(map(row.get, exercises))) for student, row in scores.items())
-    return canvas_rows({exercise: possible.get(exercise) for exercise in exercises}, rows)
-
-
-def _moodle(graded: list[StudentWork]) -> Iterator[list]:
-    """Yields the rows of Moodle's grade import; the name of a student's folder stands for the ID number."""
-    exercises, scores = _by_student(graded)
-    yield ["ID number", *exercises]
-    for student, row in scores.items():
-        yield [student, *(row.get(exercise) for exercise in exercises)]
-
-
-def _by_student(graded: list[StudentWork]) -> tuple[list[str], dict[str, dict[str, float | None]]]:
-    scores: dict[str, dict[str, float | None]] = {}
+def _scores(graded: list[StudentWork], exercises: list[str]) -> list[Scores]:
+    """Returns each student's scores by exercise; the name of the student's folder stands for name, id and login."""
+    by_student: dict[str, dict[str, float | None]] = {}
     for one in graded:
-        scores.setdefault(one.student, {})[one.exercise] = score(one)
-    return sorted({one.exercise for one in graded}), scores
-
-
-def _counted(one: StudentWork) -> dict:
-    """Returns the result with only the tests that count."""
-    return {**one.result, "tests": one.tests}
+        by_student.setdefault(one.student, {})[one.exercise] = one.score
+    return [Scores(who, "", who, who, list(map(row.get, exercises))) for who, row in by_student.items()]

@@ -40,6 +40,10 @@ class _Found:
     place: str
     time: float = 0
 
+    @property
+    def text(self) -> str | None:
+        return self.work.text.text if self.work.text else None
+
 
 def read_submissions(source: Path, exercises: list[Folder], only: Folder | None, without: Path) -> Submissions:
     """Returns each student's work on each exercise, and what is ignored.
@@ -48,7 +52,9 @@ def read_submissions(source: Path, exercises: list[Folder], only: Folder | None,
     """
     paths = [path for path in source.iterdir() if not path.name.startswith((".", "__MACOSX"))]
     paths = sorted((path for path in paths if path.resolve() != without.resolve()), key=lambda p: (p.is_file(), p.name))
-    read, ignored, found = _Reader(source, exercises, only, paths), [], {}
+    read = _Reader(source, exercises, only, paths)
+    ignored: list[str] = []
+    found: dict[tuple[str, str], list[_Found]] = {}
     for path in paths:
         if path.is_dir() and path.is_symlink():
             ignored.append(f"{path.name}/: a link")
@@ -128,7 +134,7 @@ class _Reader:
         there = [one for one in found if not one.work.hand_in.absent] or found[:1]
         best = max(there, key=lambda one: (one.work.text is not None, self._is_own_work(one.work), one.time))
         for other in there:
-            if other is not best and (other.work.text is None or other.work.text.text != best.work.text.text):
+            if other is not best and (other.text is None or other.text != best.text):
                 best.work.hand_in.notes.append(f"{other.place} was not judged: {self._why_not(other, best)}.")
         return best.work
 
