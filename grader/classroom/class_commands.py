@@ -67,9 +67,12 @@ def _write_class(exercises: tuple[str, ...], out: Path, assignment: str | None, 
     folders = chosen(exercises)
     try:
         check_url(db)
-        speed = counts_speed(out) if speed is None else speed
-        if speed is None and not (speed := bool(gpu_here())):
-            say("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
+        if speed is None:
+            speed = counts_speed(out)
+        if speed is None:
+            speed = bool(gpu_here())
+            if not speed:
+                say("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
         write(out.resolve(), folders, Class(assignment, speed, db), say)
     except OSError as error:
         raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None

@@ -174,7 +174,7 @@ class _Run:
         if work is None:
             return
         if future.status in ("cancelled", "lost"):  # as all are once the scheduler is gone
-            raise EngineError(f"The scheduler at {self._client.scheduler.address} is gone.")
+            raise EngineError(f"The scheduler at {_address(self._client)} is gone.")
         result = _result_of(future, work.text)
         worker, pool_is_gone = result.pop("worker", None), result.pop("unconnected", False)
         owners = [address for address, one in present_workers(self._client).items() if has_own_gpu(one["resources"])]
@@ -279,11 +279,11 @@ def _judges(client: Client, judges: Judges) -> Iterator[None]:
         client.register_plugin(judges, name=judges.name)
     except ImportError as error:
         raise EngineError(
-            f"The workers at {client.scheduler.address} cannot import the course ({error}). Next: pip install -e "
+            f"The workers at {_address(client)} cannot import the course ({error}). Next: pip install -e "
             '".[cluster]" there, in a copy of the same course.'
         ) from None
     except OSError as error:  # a machine that is gone, which the scheduler has not noticed
-        raise EngineError(f"A worker at {client.scheduler.address} does not answer: {error}") from None
+        raise EngineError(f"A worker at {_address(client)} does not answer: {error}") from None
     try:
         yield
     finally:
@@ -298,6 +298,10 @@ def _dashboard(client: Client) -> str:
     if client.cluster is None:
         return client.dashboard_link
     return f"http://127.0.0.1:{client.cluster.scheduler.services['dashboard'].port}/status"
+
+
+def _address(client: Client) -> str:
+    return str(client.scheduler.address) if client.scheduler else "an unknown address"
 
 
 def _workers(client: Client) -> int:

@@ -41,7 +41,7 @@ def loans_for(standings: dict[str, Standing], most_judges: int) -> dict[str, tup
     """
     load = Counter({one.own: one.judges for one in standings.values() if one.own})
     for one in standings.values():
-        if one.borrowed in load and one.announced:
+        if one.borrowed is not None and one.borrowed in load and one.announced:
             load[one.borrowed] += one.judges
     loans: dict[str, tuple[Offer, int]] = {}
     for worker, one in sorted(standings.items()):
