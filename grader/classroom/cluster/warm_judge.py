@@ -157,7 +157,10 @@ class WarmJudge:
         return self._running
 
     def _process_in(self, folder: Path, pool: list[int]) -> subprocess.Popen[str]:
-        """`pool`: the descriptor of the connection with a pool of replay processes; [] for the judge's own pool."""
+        """Starts the process, which works in `folder`.
+
+        `pool`: the descriptor of a connection with a pool of replay processes; [] for a pool of the judge's own.
+        """
         command = [sys.executable, "-P", "-m", "grader.classroom.cluster.warm_judge", self.level, str(folder)]
         with _log_in(folder).open("w") as log:
             return subprocess.Popen(

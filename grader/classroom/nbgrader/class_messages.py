@@ -29,7 +29,7 @@ class Report:
 
 
 def report_of(entries: list[Entry], failed: set[tuple[str, str]]) -> Report:
-    """`failed`: the (student, assignment) pairs that nbgrader could not enter."""
+    """Sorts the entries by what there is to say. `failed`: (student, assignment) pairs that nbgrader did not enter."""
     report = Report()
     same = defaultdict(set)
     for entry in entries:
