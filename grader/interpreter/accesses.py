@@ -97,8 +97,8 @@ def _poison(shape: tuple[int, ...], dtype: np.dtype, fill: str) -> np.ndarray | 
     if dtype.kind == "b":
         return odd
     if dtype.kind == "i":
-        high = np.iinfo(dtype).max // (3 if fill == "poison" else 5)
-        return np.where(odd, -high, high).astype(dtype)
+        most = np.iinfo(dtype).max // (3 if fill == "poison" else 5)
+        return np.where(odd, -most, most).astype(dtype)
     if fill == "lowest":
         return np.full(shape, -np.inf).astype(dtype)
     with np.errstate(all="ignore"):

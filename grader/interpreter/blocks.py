@@ -215,7 +215,10 @@ def _load(operation: Operation) -> Callable:
     if kind.kind != "block pointer":
         return read
     padding, dtype = operation.attributes.get("padding"), element(kind)
-    other = {ZERO_PADDING: np.zeros((), dtype), NAN_PADDING: np.full((), np.nan).astype(dtype)}.get(padding)
+    padded: dict[object, np.ndarray] = {
+        ZERO_PADDING: np.zeros((), dtype), NAN_PADDING: np.full((), np.nan).astype(dtype),
+    }  # fmt: skip
+    other = padded.get(padding)
     checked = _checked(operation)
 
     def run(frame: Frame, pointer: BlockPointer) -> np.ndarray:

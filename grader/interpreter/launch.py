@@ -15,7 +15,7 @@ ELEMENTS = 1 << 18  # of a kernel's largest tensor, over all programs of a batch
 MOST_PROGRAMS = 1 << 16  # of a batch
 
 
-def run_launch(kernel: Kernel, batch: Batch, arguments: list[Any], programs: Sequence[int]) -> None:
+def run_launch(kernel: Kernel, batch: Batch, arguments: list[Any], programs: Sequence[int] | np.ndarray) -> None:
     """Runs these programs of the launch, in this order. Raises TooLong, KernelFault, Unsupported."""
     size = 1 if kernel.waits else _batch_size(kernel)
     with np.errstate(all="ignore"):
@@ -26,7 +26,7 @@ def run_launch(kernel: Kernel, batch: Batch, arguments: list[Any], programs: Seq
             batch.done += batch.count
 
 
-def _numbers(programs: Sequence[int]) -> np.ndarray:
+def _numbers(programs: Sequence[int] | np.ndarray) -> np.ndarray:
     """Returns the program numbers as a contiguous int32 array.
 
     numpy keeps a reversed order in all results computed from it, and rounds exp2 differently there.

@@ -171,9 +171,10 @@ class Kernel:
 class _Fold:
     """A reduction, a scan or tt.map_elementwise. Its region is evaluated as if each lane were a program."""
 
+    frame: Frame  # of the run under way
+
     def __init__(self, operation: Operation, region: tuple[ReadyBlock, ...]) -> None:
         self.region = region
-        self.frame: Frame | None = None  # of the run under way
         self.prepared = prepare_fold(operation, self.evaluate)
 
     def __call__(self, frame: Frame, *operands: np.ndarray) -> Any:

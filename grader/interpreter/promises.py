@@ -114,7 +114,7 @@ def _false_hint(x: np.ndarray, promised: dict[str, list[int]]) -> tuple[str, np.
     return None
 
 
-def _note(frame: Frame, what: str, operation: Operation, bad: np.ndarray) -> None:
+def _note(frame: Frame, what: str, operation: Operation, bad: np.ndarray | np.bool_) -> None:
     bad = np.broadcast_to(bad, (frame.count,)) & frame.everyone()
     if bad.any() and len(frame.batch.broken) < MOST_BROKEN:
         program = int(frame.batch.programs[int(np.argmax(bad)) % frame.batch.count])

@@ -44,7 +44,7 @@ class Noted:
     kind: str
     operation: Operation | None
     place: Place
-    type: Type | None
+    type: Type
     value: Any = None
     touched: list[Touched] = field(default_factory=list)
     mask: np.ndarray | None = None
@@ -171,8 +171,8 @@ class Watcher:
             for type, value in zip(operation.operand_types, operands):
                 self._keep(Noted("printed", operation, operation.place, type, value, callers=self._callers))
             return
-        mask = MASKS.get(operation.name, len(operands))
-        mask = operands[mask] if mask < len(operands) else None
+        place = MASKS.get(operation.name, len(operands))
+        mask = operands[place] if place < len(operands) else None
         for type, value in _values_of(operation, operands, out):
             self._keep(Noted("value", operation, operation.place, type, value, touched, mask, self._callers))
 
