@@ -94,8 +94,8 @@ class _Once(Call):
         watcher, memory, log = Watcher(), self.memory, self.memory.log
         watcher.arguments = list(memory.arguments)
         self.watched.append(_Watched(self.launches[-1], memory.name(number), watcher))
-        batch.watcher = memory.log = watcher
+        memory.log = watcher
         try:
-            run_launch(kernel, batch, given, range(number, number + 1))
+            run_launch(kernel, batch, given, range(number, number + 1), watcher)
         finally:
-            batch.watcher, memory.log = None, log
+            memory.log = log
