@@ -5,7 +5,9 @@ A tile is a rectangle of elements that one program wrote; cuts lie where the wri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 
 RIGHT, WRONG, UNWRITTEN = "right", "wrong", "unwritten"
 MARKS = {RIGHT: ".", WRONG: "X", UNWRITTEN: "?"}
@@ -28,7 +30,7 @@ class Tile:
 class TileMap:
     """A map of tiles: tiles[i][j] has the rows rows[i]:rows[i + 1] and the columns columns[j]:columns[j + 1].
 
-    A vector is a matrix with one row.
+    A vector is a matrix with a single row; the rows of [B, M, N] are counted through, so that there are B * M.
     """
 
     name: str  # of the result
@@ -42,11 +44,18 @@ class TileMap:
         return (len(self.rows) - 1) * (len(self.columns) - 1)
 
     def elements(self, row: int, column: int) -> str:
-        """Returns the elements of a tile as a slice of the result, "z[0:32, 64:128]"."""
+        """Returns the elements of a tile as a slice of the result: "z[0:32, 64:128]", or "z[1, 0:32, 64:128]".
+
+        Rows that are no slice, such as the last rows of a batch and the first of the next, are counted through:
+        "z.flatten(0, -2)[30:70, 64:128]".
+        """
         across = f"{self.columns[column]}:{self.columns[column + 1]}"
         if len(self.shape) < 2:
             return f"{self.name}[{across}]"
-        return f"{self.name}[{self.rows[row]}:{self.rows[row + 1]}, {across}]"
+        first, end = self.rows[row], self.rows[row + 1]
+        if rows := _slices(first, end, self.shape[:-1]):
+            return f"{self.name}[{rows}, {across}]"
+        return f"{self.name}.flatten(0, -2)[{first}:{end}, {across}]"
 
     def text(self) -> list[str]:
         """Returns the map as lines with a character of MARKS for each tile.
@@ -70,6 +79,29 @@ class TileMap:
         if len(tiles) != len(rows) - 1 or any(len(line) != len(columns) - 1 for line in tiles):
             raise ValueError("the tiles do not fit the cuts")
         return TileMap(str(data["name"]), shape, rows, columns, tiles)
+
+
+def index_of(number: int, shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns the index of element `number` of a tensor of this shape, counted row by row; () for the shape ()."""
+    index: list[int] = []
+    for size in reversed(shape):
+        number, place = divmod(number, size)
+        index.insert(0, place)
+    return tuple(index)
+
+
+def _slices(first: int, end: int, shape: Sequence[int]) -> str:
+    """Returns the rows first:end, counted through these dimensions, as indices: "1, 0:32"; "" if they are no slice."""
+    for dim in reversed(range(len(shape))):
+        inner = prod(shape[dim + 1 :])
+        if first % inner or end % inner:
+            break
+        *outer, start = index_of(first // inner, shape[: dim + 1])
+        *others, last = index_of(end // inner - 1, shape[: dim + 1])
+        if outer == others:
+            whole = [f"0:{size}" for size in shape[dim + 1 :]]
+            return ", ".join([*map(str, outer), f"{start}:{last + 1}", *whole])
+    return ""
 
 
 def _tile(data: dict) -> Tile:

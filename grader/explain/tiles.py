@@ -10,7 +10,7 @@ from itertools import pairwise
 import torch
 
 from grader.explain.evidence import Compared, number_text
-from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
+from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, Tile, TileMap, index_of
 from grader.wire.reply import Writers
 
 MOST_TILES = 1024  # of a map
@@ -91,7 +91,7 @@ def _tile(evidence: Compared, writers: Writers, rows: tuple[int, int], columns: 
         state=state,
         program=program_index(owner, writers.grid, axes) if owner >= 0 else None,
         wrong=count,
-        element=(row, column) if comparison.wrong.dim() > 1 else (column,),
+        element=(*index_of(row, comparison.wrong.shape[:-1]), column),
         yours=yours,
         expected=expected,
     )
