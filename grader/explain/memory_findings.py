@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, Place
 from grader.explain.tiles import begins_a_tile
@@ -10,7 +12,8 @@ from grader.numerics.arguments import exact
 from grader.numerics.roundoff import EXACT
 from grader.operations import named
 from grader.sentences import Said, Sentence, Value, count_text
-from grader.submission.text import descriptors_made, is_in_loop, loaded_in_address
+from grader.submission.nodes import covers
+from grader.submission.text import descriptors_made, is_in_loop, kernels_of, loaded_in_address
 from grader.wire.messages import FINDING_KINDS, Finding
 
 
@@ -253,7 +256,7 @@ def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
         others = [one for one in verdict.said if one.sentence is not Place.LINE]
         verdict.said = [*others, *filter(None, [evidence.source_line(line)])]
         verdict.kind, verdict.line = "cause", line
-    elif _unused_axes(evidence):  # the store is not to blame, so that its line is not shown as the place to mend
+    elif _unused_axes(evidence, finding):  # the store is not to blame
         verdict.kind, verdict.line = "cause", 0
     return verdict
 
@@ -268,7 +271,7 @@ def _both_write(finding: Finding) -> Said:
 def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
     if evidence.missing_axis_text:
         return Memory.MISSING_AXIS(missing_axis=evidence.missing_axis_text)
-    unused = _unused_axes(evidence)
+    unused = _unused_axes(evidence, finding)
     if unused:
         return Memory.UNUSED_AXES(axes=" and ".join(f"tl.program_id({axis})" for axis in unused))
     in_loop = is_in_loop(evidence.submission.tree, finding.line)
@@ -283,10 +286,15 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
     return Memory.LAST_WINS()
 
 
-def _unused_axes(evidence: Evidence) -> list[int]:
-    """Returns the axes with several programs, of the first launch's grid, that the kernels never ask for."""
-    grid = evidence.reply.launches[0].grid if evidence.reply.launches else [1]
-    return [axis for axis, size in enumerate(grid) if size > 1 and axis not in evidence.kernel_text.axes]
+def _unused_axes(evidence: Evidence, finding: Finding) -> list[int]:
+    """Returns the axes with several programs that no kernel asks for, of the launches of the finding's kernel.
+
+    All launches are looked at if the finding's line is in no kernel that is launched, as in a function that it calls.
+    """
+    around = [kernel.name for kernel in kernels_of(evidence.submission.tree) if covers(kernel, finding.line)]
+    launches = [one for one in evidence.reply.launches if one.kernel in around] or evidence.reply.launches
+    sizes = zip_longest(*(one.grid for one in launches), fillvalue=1)
+    return [axis for axis, size in enumerate(sizes) if max(size) > 1 and axis not in evidence.kernel_text.axes]
 
 
 def _race(evidence: Evidence, finding: Finding) -> Verdict:
