@@ -140,7 +140,10 @@ def _made(said: Said, line: int, submission: Submission, exercise: Exercise) -> 
 
 
 def _sharing(expected: list[tuple[Wanted, Shape]], given: list[Returned]) -> Verdict | None:
-    """Returns the verdict on two results that overlap in an allocation, which they may share; else None."""
+    """Returns the verdict on two results that overlap in an allocation, which they may share; else None.
+
+    The first and last byte of each are compared: results are contiguous here, or arguments with memory of their own.
+    """
     views = ((one.name, result.view) for (one, _), result in zip(expected, given))
     named = [(name, view) for name, view in views if view is not None and math.prod(view.shape) > 0]
     for (one, first), (other, second) in combinations(named, 2):
