@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.classroom import gpus
+from grader.classroom.cluster import gpus
 from grader.gpu.nvml import Gpu
 
 

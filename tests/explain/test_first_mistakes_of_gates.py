@@ -143,6 +143,16 @@ OF_SWIGLU = {
         "z and dgate share their memory: each needs memory of its own, as from torch.empty.",
         "",
     ),
+    "alloc interleaved": (
+        (
+            (
+                "(torch.empty((M, N), dtype=gate.dtype, device=gate.device) for _ in range(3))",
+                "torch.empty((M, N, 3), dtype=gate.dtype, device=gate.device).unbind(2)",
+            ),
+        ),
+        "z has strides (300, 3); a contiguous tensor was expected.",
+        "z, dgate, dup = torch.empty((M, N, 3)",
+    ),
     "alloc empty(M)": (
         (("(M, N),", "M,"),),
         "The kernel's stride_zn is not given by the launch in line 44.",

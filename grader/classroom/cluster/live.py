@@ -31,7 +31,8 @@ class View:
         self.total, self.say, self.dashboard = total, say, dashboard
         self.counts: Counter[str] = Counter()
         self.workers: int | None = None
-        self._noted, self._busy = "", []
+        self._noted = ""
+        self._busy: list[int] = []  # percent, by GPU
         self._started = self._told = time.monotonic()
         self._recent: deque[float] = deque([self._started], RECENT)
         self._live = Live(console=console(), get_renderable=self._drawn, transient=True, refresh_per_second=2)
@@ -51,7 +52,7 @@ class View:
             self.say(f"{done} judged in {_span(seconds)}, {60 * done / seconds:.0f} a minute: {self._outcomes()}.")
 
     def judged(self, result: dict) -> None:
-        outcome = {PASS: RIGHT, NOT_ATTEMPTED: EMPTY}.get(result.get("outcome"), WRONG)
+        outcome = {PASS: RIGHT, NOT_ATTEMPTED: EMPTY}.get(result.get("outcome", ""), WRONG)
         self.counts[FAULT if result["fault"] else outcome] += 1
         self._recent.append(time.monotonic())
         self.tick()
