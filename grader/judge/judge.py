@@ -60,7 +60,7 @@ class Judge:
     speed: MeasuredSpeed = field(init=False)
 
     def __post_init__(self) -> None:
-        self.speed = MeasuredSpeed(self.exercise, self.run, self._recording)
+        self.speed = MeasuredSpeed(self.exercise, self.run, self.recording)
         self.interpreted = Interpreted(self.exercise, self.run)
         self.suspects = Suspects(self.exercise, self.run)
 
@@ -246,8 +246,10 @@ class Judge:
         """Returns the verdict on all values of a large call, on a GPU."""
         seen = [launch for _, launches in self.right_trials for launch in launches]
         atomics = not seen or any(launch.atomics for launch in seen)
-        recording, refused = self._recording(trial)
-        return refused or on_gpu.large(self.run, self.exercise, trial, recording, atomics)
+        recording = self.recording(trial)
+        if isinstance(recording, Verdict):
+            return recording
+        return on_gpu.large(self.run, self.exercise, trial, recording, atomics)
 
     def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float, since: str = "") -> Verdict:
         """Judges the speed of a call in the first dtype of the exercise, as a share of the anchor's."""
@@ -284,32 +286,31 @@ class Judge:
 
     def _machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         run = self.run
-        recording, refused = self._recording(trial)
-        if refused is not None and refused.id == Cause.DOES_NOT_FIT:  # it need not fit a GPU that the test leaves out
-            return not_asked(expected, run.model) or refused
-        if refused is not None:
-            return refused
+        recording = self.recording(trial)
+        if isinstance(recording, Verdict):
+            fits = recording.id != Cause.DOES_NOT_FIT  # it need not fit a GPU that the test leaves out
+            return recording if fits else not_asked(expected, run.model) or recording
         code = compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
         if code.outcome == PASS and (race := compiler_race(run, self.exercise, trial)):
             return race
         return self.speed.instead_of(amd_code.told_with(code, run, self.exercise, trial), trial)
 
-    def _recording(self, trial: Trial, inputs: list[Argument] | None = None) -> tuple[Recording | None, Verdict | None]:
-        """Returns the launch plan of a trial, ready to be replayed, and None; or None and the verdict on why not."""
+    def recording(self, trial: Trial, inputs: list[Argument] | None = None) -> Recording | Verdict:
+        """Returns the launch plan of a trial, ready to be replayed, or the verdict that says why there is none."""
         run, exercise = self.run, self.exercise
         try:
             recording = run.recording(exercise, trial, inputs=inputs)
             plan = recording.plan
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
-            return None, compiler_refusal(failure, run.submission, exercise, run.model)
+            return compiler_refusal(failure, run.submission, exercise, run.model)
         if run.recorder.load_failure is not None:
-            return None, failures.file_failure(run.recorder.load_failure, run.submission, exercise)
+            return failures.file_failure(run.recorder.load_failure, run.submission, exercise)
         if plan.refusals:
-            return None, failures.refusal(plan.refusals, run.submission, exercise)
+            return failures.refusal(plan.refusals, run.submission, exercise)
         if plan.error is not None:
-            return None, compiler_refusal(plan.error, run.submission, exercise, run.model)
-        return recording, None
+            return compiler_refusal(plan.error, run.submission, exercise, run.model)
+        return recording
 
     def trial(
         self,
@@ -392,8 +393,8 @@ class Judge:
 
     def _replayed(self, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> Verdict | None:
         """Returns what is wrong with the same call on the GPU, in any of its configurations; None if nothing is."""
-        recording, refused = self._recording(trial, inputs=inputs)
-        if refused is not None:
-            return refused
+        recording = self.recording(trial, inputs=inputs)
+        if isinstance(recording, Verdict):
+            return recording
         atomics = any(launch.atomics for launch in launches)
         return on_gpu.complaint(self.run, self.exercise, trial, recording, inputs, atomics)

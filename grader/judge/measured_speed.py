@@ -30,7 +30,7 @@ class MeasuredSpeed:
 
     exercise: Exercise
     run: Run
-    recording: Callable[[Trial], tuple[Recording | None, Verdict | None]]
+    recording: Callable[[Trial], Recording | Verdict]
     timed: list[Asked] = field(default_factory=list)  # uses of `throughput` by the exercise's tests
 
     def trial(self, name: str, data: tuple[Recipe, ...]) -> Trial:
@@ -54,8 +54,10 @@ class MeasuredSpeed:
         gate = gate_here(self.run.folder, test, stated, self.run.model.name)
         if gate is None:
             return Verdict(SKIPPED, NOT_RUN, note=TELLS_NOTHING)
-        recording, refused = self.recording(trial)
-        return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate, medals)
+        recording = self.recording(trial)
+        if isinstance(recording, Verdict):
+            return recording
+        return speed_verdict(self.run, self.exercise, trial, recording, anchor, gate, medals)
 
     def instead_of(self, predicted: Verdict, trial: Trial | None = None) -> Verdict:
         """Returns a pass with the prediction as advice if the GPU is fast, or the verdict as predicted.

@@ -167,6 +167,13 @@ class Run:
         """The fence that the operating system holds around the submission; None before it was run."""
         return self.recorder.fence
 
+    @property
+    def gpu(self) -> Replays:
+        """The GPU that the run has. Raises LookupError where nothing runs on a GPU."""
+        if self.replays is None:
+            raise LookupError("this run has no GPU")
+        return self.replays
+
     def inputs(self, trial: Trial) -> list[Argument]:
         """Returns the arguments of a trial: the same for the same seed, whatever ran before."""
         return trial.inputs(self.seed, self.folder.id)

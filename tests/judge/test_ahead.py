@@ -12,6 +12,7 @@ from grader.course.folder import Folder, load_test_file
 from grader.course.stated_calls import Asked, asked
 from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import PASS, failed
+from grader.gpu.plan import Recording
 from grader.judge.foreseen import Foreseen
 from grader.judge.judge import Judge
 from grader.judge.run import Run
@@ -115,8 +116,8 @@ def test_a_kernel_may_be_tried_at_import_where_nothing_has_values(tmp_path, trie
     try:
         assert judge.check("test", (normal(9), normal(9))).outcome == PASS
         for trial, programs in zip((*of_size(judge, 9), other, *of_size(judge, 10), other), (1, 3, 1, 3)):
-            recording, refused = judge._recording(trial)
-            assert refused is None, refused.lines
+            recording = judge.recording(trial)
+            assert isinstance(recording, Recording), recording.lines
             assert [step.grid[0] for step in recording.plan.steps] == [programs]
     finally:
         judge.run.end()
@@ -178,7 +179,7 @@ def test_a_python_function_in_a_kernel_is_told_as_one_however_often_it_is_compil
     """Triton 3.6 says so only the first time; then that the kernel sees no globals."""
     judge = bench(mutant("01_masked_add/python_function_in_kernel")).judge
     for trial in of_size(judge, 100, 200, 300):
-        _, refused = judge._recording(trial)
+        refused = judge.recording(trial)
         assert "the kernel calls add, a Python function: give it @triton.jit" in refused.lines[0]
 
 
