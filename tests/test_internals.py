@@ -96,7 +96,7 @@ def test_what_is_not_there_is_seen():
     assert places("`judge/judge.py::Judge.check`, `a.b`, `wire/`") == [("judge/judge.py", "Judge.check"), ("wire/", "")]
     assert path_of("judge/jury.py") is None
     judge = path_of("judge/judge.py")
-    assert is_defined(judge, "Judge.check") and is_defined(judge, "MOST_ENDED") and is_defined(judge, "Judge.run")
+    assert is_defined(judge, "Judge.check") and is_defined(judge, "MOST_SIMPLER") and is_defined(judge, "Judge.run")
     assert not is_defined(judge, "check") and not is_defined(judge, "Judge.checks")
 
 

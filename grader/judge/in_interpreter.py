@@ -51,15 +51,10 @@ STRIDE_MISTAKES = (
 
 @dataclass
 class Interpreted:
-    """Judges calls, and remembers which were right: this helps to explain the failures of others."""
+    """Judges calls. What went before in the run helps to explain a failure."""
 
     exercise: Exercise
     run: Run
-    right_when_contiguous: bool = False
-    wrong_when_contiguous: bool = False
-    right_before: set[str] = field(default_factory=set)  # bounds of the results of right calls
-    right_trials: list[Trial] = field(default_factory=list)
-    right_samples: set[str] = field(default_factory=set)  # large calls of which a sample of programs was right
     orders_of_warps: OrdersOfWarps = field(init=False)
     _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of which inputs
 
@@ -129,15 +124,6 @@ class Interpreted:
         if verdict is None or verdict.outcome == PASS:
             return None
         return products_of_sums.as_product(verdict)
-
-    def remember(self, trial: Trial, inputs: list[Argument], right: bool) -> None:
-        contiguous = all(tensor.is_contiguous() for _, tensor in tensors_of(self.exercise.arguments, inputs))
-        if right:
-            self.right_before |= {wanted.bound for wanted in wanted_of(self.exercise, trial)}
-            self.right_trials.append(trial)
-            self.right_when_contiguous |= contiguous
-        else:
-            self.wrong_when_contiguous |= contiguous
 
     def _before_values(
         self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape] | None = None
@@ -292,10 +278,10 @@ class Interpreted:
         return self._wanted[1]
 
     def _evidence(self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted) -> Evidence:
-        constants = {**self.run.recorder.constants, **trial.constants}
+        constants, history = {**self.run.recorder.constants, **trial.constants}, self.run.history
         return Evidence(
             self.exercise, self.run.submission, trial, inputs, reply, wanted, constants,
-            self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before, self.right_trials,
+            history.right_when_contiguous, history.right_bounds, history.right_trials,
         )  # fmt: skip
 
 

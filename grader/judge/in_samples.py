@@ -15,7 +15,7 @@ of the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,6 +28,7 @@ from grader.explain import offset_overflows, samples
 from grader.explain.evidence import Evidence
 from grader.explain.tiles import program_index
 from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED, UNJUDGED, Verdict
+from grader.judge.history import Kernels
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, without_values
@@ -52,35 +53,29 @@ BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
 NEEDS_GPU = "needs a GPU"
 MOST_BYTES = 40 << 30  # of memory for a call, scratch included: many GPUs have no room for it
 TOO_MUCH = ("endless", "not-known", "memory")
-Kernels = tuple[str, ...]  # the names of a call's kernels, in launch order
 
 
-def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels]) -> Verdict | None:
+def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict | None:
     """Returns the failure that a few programs show of a call that the test only compiles or times; None if none does.
 
     Returns UNJUDGED for a call that launches kernels no other call launches, and that cannot be judged. A call that
     another test has asked for, too, and that was right, is not made again.
     """
     call = repr((trial.data, trial.dtype, trial.constants, trial.bounds))
-    if call in interpreted.right_samples:
+    if call in run.history.right_samples:
         return None
     few_tiles = replace(trial, constants={MULTIPROCESSORS: MANY, **trial.constants})
-    verdict = sampled(run, interpreted, few_tiles, known, FEW_PROGRAMS)
+    verdict = sampled(run, interpreted, few_tiles, FEW_PROGRAMS)
     verdict.sampled = True
     if verdict.outcome == FAIL or verdict.id == UNJUDGED:
         return verdict
-    interpreted.right_samples.add(call)
+    run.history.right_samples.add(call)
     return None
 
 
-def sampled(
-    run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels], programs: int = PROGRAMS
-) -> Verdict:
-    """Returns the failure that a sample of the programs shows, or a skip whose note says what was judged.
-
-    known: the kernels that right calls have launched, in launch order; empty where no other call was judged.
-    """
-    exercise = interpreted.exercise
+def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PROGRAMS) -> Verdict:
+    """Returns the failure that a sample of the programs shows, or a skip whose note says what was judged."""
+    exercise, known = interpreted.exercise, run.history.kernels
     tables = _tables(run, trial, exercise.arguments)
     if tables is None:
         return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)

@@ -27,7 +27,7 @@ from grader.judge.drawn_trials import DrawnTrials
 from grader.judge.every_configuration import choice_verdict
 from grader.judge.foreseen import Foreseen, in_turns
 from grader.judge.in_interpreter import Interpreted
-from grader.judge.in_samples import SOME_PROGRAMS, Kernels, sampled, wrong_in_a_sample
+from grader.judge.in_samples import SOME_PROGRAMS, sampled, wrong_in_a_sample
 from grader.judge.measured_speed import MeasuredSpeed
 from grader.judge.refused_calls import Unpromised, refused_call
 from grader.judge.run import Run
@@ -41,8 +41,6 @@ from grader.wire.reply import Reply
 
 MOST_SIMPLER = 12  # calls that are tried to find a simpler one that fails, too
 NOT_SIMPLER = ("file", "region", "ended")  # kinds of failures that a simpler call would not explain better
-OUT_OF_TIME = (Cause.TIME_LIMIT, Cause.ENDLESS, Cause.GRID)  # ids of verdicts
-MOST_ENDED = 3  # calls that end their process before no other call is tried
 
 
 @dataclass
@@ -51,10 +49,6 @@ class Judge:
 
     exercise: Exercise
     run: Run
-    out_of_time: bool = False  # whether a call was
-    ended: int = 0  # calls that ended their process
-    right_trials: list[tuple[Trial, list[Launch]]] = field(default_factory=list)  # and what they launched
-    wrong_trials: list[tuple[Trial, Verdict]] = field(default_factory=list)
     interpreted: Interpreted = field(init=False)
     suspects: Suspects = field(init=False)
     speed: MeasuredSpeed = field(init=False)
@@ -145,7 +139,7 @@ class Judge:
         return partial(refused_call, self.run, self.exercise, asked)
 
     def _large(self, trial: Trial) -> Verdict:
-        verdict = sampled(self.run, self.interpreted, trial, self._known, SOME_PROGRAMS)
+        verdict = sampled(self.run, self.interpreted, trial, SOME_PROGRAMS)
         return self._in_full(trial) if verdict.id == UNJUDGED and self.run.replays is not None else verdict
 
     def _simplest(self, trials: DrawnTrials, call: Call, verdict: Verdict) -> Verdict:
@@ -206,13 +200,9 @@ class Judge:
     def _wrong(self, trial: Trial) -> Verdict | None:
         """Returns the failure of a large call that is otherwise compiled or timed; None if its values are right."""
         if self.run.replays is None:
-            return wrong_in_a_sample(self.run, self.interpreted, trial, self._known)
+            return wrong_in_a_sample(self.run, self.interpreted, trial)
         verdict = self._in_full(trial)
         return verdict if verdict.outcome == FAIL else None
-
-    @property
-    def _known(self) -> set[Kernels]:
-        return {tuple(launch.kernel for launch in launches) for _, launches in self.right_trials}
 
     def tuned(
         self, name: str, data: tuple[Recipe, ...], others: list[tuple], configurations: tuple[int, int]
@@ -240,16 +230,14 @@ class Judge:
         return max(self._up_to_a_failure(trials, self._in_full), key=seriousness)
 
     def _in_a_sample(self, trial: Trial) -> Verdict:
-        return sampled(self.run, self.interpreted, trial, self._known)
+        return sampled(self.run, self.interpreted, trial)
 
     def _in_full(self, trial: Trial) -> Verdict:
         """Returns the verdict on all values of a large call, on a GPU."""
-        seen = [launch for _, launches in self.right_trials for launch in launches]
-        atomics = not seen or any(launch.atomics for launch in seen)
         recording = self.recording(trial)
         if isinstance(recording, Verdict):
             return recording
-        return on_gpu.large(self.run, self.exercise, trial, recording, atomics)
+        return on_gpu.large(self.run, self.exercise, trial, recording, self.run.history.atomics)
 
     def throughput(self, name: str, data: tuple[Recipe, ...], anchor: str, gate: float, since: str = "") -> Verdict:
         """Judges the speed of a call in the first dtype of the exercise, as a share of the anchor's."""
@@ -327,21 +315,14 @@ class Judge:
         return cost.limits_of(self.exercise, data, reads, writes, share, cost.TrafficLimits(**others))
 
     def _judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
-        verdict = self.before_any_call() or self._not_tried() or self._guarded(trial, judge)
+        verdict = self.before_any_call()
+        if verdict is None and (why := self.run.history.not_tried):
+            verdict = Verdict(SKIPPED, WAITED, note=why)
+        verdict = verdict or self._guarded(trial, judge)
         if verdict.outcome == FAIL:
             verdict.note, verdict.case = trial.data_label, trial.label(self.run.recorder.constants)
-            self.wrong_trials.append((trial, verdict))
-            self.out_of_time |= verdict.id in OUT_OF_TIME
-            self.ended += verdict.kind == "ended"
+            self.run.history.failures.append((trial, verdict))
         return verdict
-
-    def _not_tried(self) -> Verdict | None:
-        """Returns a skip once a call ran out of time, or several ended their process, so that verdicts come soon."""
-        if self.out_of_time:
-            return Verdict(SKIPPED, WAITED, note="not tried: a call before it ran out of time")
-        if self.ended >= MOST_ENDED:
-            return Verdict(SKIPPED, WAITED, note=f"not tried: {MOST_ENDED} calls before it ended their process")
-        return None
 
     def _guarded(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
         try:
@@ -380,14 +361,12 @@ class Judge:
             return verdict, first
         if verdict.outcome == PASS and self.run.replays is not None and any(all(one.grid) for one in first.launches):
             verdict = self._replayed(trial, inputs, first.launches) or verdict
-        self.interpreted.remember(trial, inputs, verdict.outcome == PASS)
         if verdict.outcome == PASS:
-            self.right_trials.append((trial, first.launches))
-            self.suspects.right(trial)
-        else:
-            self.run.values_are_wrong = True
-            self.suspects.wrong(trial, inputs, verdict, blame)
-        if verdict.outcome != PASS and self.run.empty:
+            self.run.history.add_right(self.exercise, trial, inputs, first.launches)
+            return verdict, first
+        self.run.history.add_wrong(self.exercise, trial, inputs)
+        self.suspects.wrong(trial, inputs, verdict, blame)
+        if self.run.empty:
             blame_empty_regions(verdict, self.run.empty)
         return verdict, first
 

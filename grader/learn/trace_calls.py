@@ -144,7 +144,7 @@ def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
         limits = {name: number for name, number in options.items() if name.islower()}
         stated = judge.limits(use.data, **{"reads": 1, "writes": 1} | limits)
         verdict = judge.traffic(use.test, use.data, stated, **others, **use.constants)
-    return verdict, next((trial for trial, one in judge.wrong_trials if one is verdict), None)
+    return verdict, judge.run.history.trial_of(verdict)
 
 
 def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> Call:

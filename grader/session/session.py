@@ -382,8 +382,8 @@ def _core_of(verdict: Verdict, judge: Judge | None) -> bool:
     """
     if verdict.outcome != FAIL or judge is None:
         return verdict.outcome == PASS
-    failed_in = next((trial.dtype for trial, wrong in judge.wrong_trials if wrong is verdict), None)
-    return failed_in is not None and failed_in != DTYPES[judge.exercise.dtypes[0]]
+    trial = judge.run.history.trial_of(verdict)
+    return trial is not None and trial.dtype != DTYPES[judge.exercise.dtypes[0]]
 
 
 def _fault(error: BaseException) -> Said:
