@@ -24,6 +24,7 @@ from grader.gpu.plan import BadPlan, Recording
 from grader.judge import amd_code, on_gpu
 from grader.judge.compiler_races import compiler_race
 from grader.judge.drawn_trials import DrawnTrials
+from grader.judge.early_failures import not_ended
 from grader.judge.every_configuration import choice_verdict
 from grader.judge.foreseen import Foreseen, in_turns
 from grader.judge.in_interpreter import Interpreted
@@ -288,17 +289,10 @@ class Judge:
         run, exercise = self.run, self.exercise
         try:
             recording = run.recording(exercise, trial, inputs=inputs)
-            plan = recording.plan
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
             return compiler_refusal(failure, run.submission, exercise, run.model)
-        if run.recorder.load_failure is not None:
-            return failures.file_failure(run.recorder.load_failure, run.submission, exercise)
-        if plan.refusals:
-            return failures.refusal(plan.refusals, run.submission, exercise)
-        if plan.error is not None:
-            return compiler_refusal(plan.error, run.submission, exercise, run.model)
-        return recording
+        return not_ended(run, exercise, recording.plan) or recording
 
     def trial(
         self,
