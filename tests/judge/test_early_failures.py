@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from grader import normal
-from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import FAIL
+from grader.judge.uses import Check, Compiled
 from tests.conftest import ROOT
 
 SOLUTION = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
@@ -24,6 +24,6 @@ DATA = (normal(9), normal(9))
 )
 def test_machine_code_is_not_refused_for_what_the_host_does(bench, before, said):
     judge = bench(SOLUTION.replace(FIRST, before + FIRST)).judge
-    code, values = judge.compiled("test", DATA, Expectations()), judge.check("test", DATA)
+    code, values = Compiled.of("test", *DATA).verdict(judge), Check.of("test", *DATA).verdict(judge)
     assert code.outcome == FAIL and said in values.lines[0]
     assert (code.id, code.lines) == (values.id, values.lines)
