@@ -3,23 +3,22 @@
 A fixture is one class, and its docstring is what `pytest --fixtures` shows. The plugin makes the fixture of it. The
 judge reads the test file for its uses, to work ahead; a test that is run makes the same use, and is judged by it.
 
-Imports no torch: pytest reads it wherever it starts.
+Imports no torch: pytest reads it in runs that are none of the course's, too.
 """
 
 from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from grader.explain.unpromised_calls import Unpromised
-from grader.explain.verdict import PASS, Verdict
+from grader.explain.verdict import PASS, SKIPPED, UNJUDGED, Verdict
 from grader.gpu.answers import COPY
 from grader.judge.foreseen import Foreseen
-from grader.judge.seriousness import is_no_pass, openness, seriousness
 from grader.wire.messages import MULTIPROCESSORS
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class Check(_Values):
 
     def verdict(self, judge: Judge) -> Verdict:
         verdicts = judge.up_to_a_failure(self.trials(judge), lambda trial: judge.values(trial)[0])
-        return judge.cancel_if_wrong(max(verdicts, key=seriousness))
+        return judge.cancel_if_wrong(max(verdicts, key=_seriousness))
 
 
 @dataclass(kw_only=True)
@@ -122,7 +121,7 @@ class Raises(_Call):
 
     def verdict(self, judge: Judge) -> Verdict:
         refusal = judge.refusal(Unpromised(self.because, self.error))
-        return max(judge.up_to_a_failure(self.trials(judge), refusal), key=is_no_pass)
+        return max(judge.up_to_a_failure(self.trials(judge), refusal), key=_is_no_pass)
 
 
 @dataclass
@@ -163,7 +162,7 @@ class Drawn(Use):
         return self.drawn_trials(judge).all
 
     def verdict(self, judge: Judge) -> Verdict:
-        from grader.judge.drawn_verdict import drawn_verdict
+        from grader.judge.drawn_trials import drawn_verdict
 
         return drawn_verdict(judge, self.drawn_trials(judge))
 
@@ -243,7 +242,7 @@ class Compiled(_Call):
 
         trials = self.trials(judge)
         asked = Expectations(self.vectors, self.tensor_cores, self.halves, self.pipelined, self.descriptors)
-        code = max(judge.up_to_a_failure(trials, lambda trial: judge.machine_code(trial, asked)), key=is_no_pass)
+        code = max(judge.up_to_a_failure(trials, lambda trial: judge.machine_code(trial, asked)), key=_is_no_pass)
         return code if code.outcome != PASS else judge.judged(trials[0], lambda trial: judge.wrong(trial) or code)
 
 
@@ -284,8 +283,8 @@ class OnGpu(_Values):
     def verdict(self, judge: Judge) -> Verdict:
         trials = self.trials(judge)
         if judge.run.replays is None:
-            return max((judge.judged(trial, judge.in_a_sample) for trial in trials), key=openness)
-        return max(judge.up_to_a_failure(trials, judge.in_full), key=seriousness)
+            return max((judge.judged(trial, judge.in_a_sample) for trial in trials), key=_openness)
+        return max(judge.up_to_a_failure(trials, judge.in_full), key=_seriousness)
 
 
 @dataclass(kw_only=True)
@@ -330,13 +329,31 @@ def asked(module: ModuleType, *kinds: type[_Kind]) -> list[_Kind]:
     Each test is run with a stand-in for its fixture. Tests state their data before anything is drawn, so no call is
     made here. A test with other parameters, such as a parametrized test, is left out: only pytest can call it.
     """
-    of_name, found = {kind.fixture: kind for kind in kinds}, []
+    of_name = {kind.fixture: kind for kind in kinds}
+    found: list[_Kind] = []
     for name, test in vars(module).items():
         parameters = list(inspect.signature(test).parameters) if name.startswith("test_") else []
         if len(parameters) == 1 and (kind := of_name.get(parameters[0])):
-
-            def note(*data: Recipe, test: str = name, kind: type[_Kind] = kind, **options: Any) -> None:
-                found.append(kind.of(test, *data, **options))
-
-            test(note)
+            test(_noting(found, kind, name))
     return found
+
+
+def _noting(found: list[_Kind], kind: type[_Kind], test: str) -> Callable[..., None]:
+    return lambda *data, **options: found.append(kind.of(test, *data, **options))
+
+
+# ---- which of several verdicts counts --------------------------------------------------------------------------------
+
+
+def _is_no_pass(verdict: Verdict) -> bool:
+    return verdict.outcome != PASS
+
+
+def _seriousness(verdict: Verdict) -> tuple[bool, float]:
+    """Returns a key for max(): no pass, then the pass whose largest error comes nearest to its bound."""
+    return _is_no_pass(verdict), verdict.figures.get("largest_error", 0)
+
+
+def _openness(verdict: Verdict) -> tuple[bool, bool]:
+    """Returns a key for max() over samples of one call: a failure, then the skip that leaves the run incomplete."""
+    return verdict.outcome != SKIPPED, verdict.id == UNJUDGED

@@ -37,8 +37,7 @@ from grader.course.large_calls import large_calls
 from grader.course.promise import Between, Call, Promise, stated
 from grader.course.simpler_calls import simpler, smallest
 from grader.explain.verdict import Verdict
-from grader.judge.drawn_trials import DrawnTrials
-from grader.judge.drawn_verdict import drawn_verdict
+from grader.judge.drawn_trials import DrawnTrials, drawn_verdict
 from grader.judge.judge import Judge
 from grader.judge.uses import Drawn, asked
 from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, whole
