@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.course.folder import Folder
-from grader.course.stated_calls import CHECK, DRAWN, TRAFFIC, Asked, asked
 from grader.explain.verdict import FAIL
+from grader.judge.uses import Check, Drawn, Traffic, Use, asked
 from grader.learn.runnable import WHY_IT_STOPPED, judge_it
 from grader.learn.trace_begin import Element, element_of, launch_of, stop_of
 from grader.progress.last_result import last_result
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.explain.verdict import Verdict
-    from grader.judge.judge import Judge
     from grader.judge.run import Run
     from grader.learn.trace_stops import Stop
     from grader.sentences import Said, Value
@@ -112,15 +111,16 @@ def failing_call(folder: Folder, module: ModuleType) -> Call | None:
     """The call that the last run told about, judged again; None where it told of none, or it is right now."""
     result = last_result(folder)
     test = _failed_test(result) if result is not None else None
-    uses = [use for use in asked(module, CHECK, DRAWN, TRAFFIC) if test is not None and use.test == test.get("name")]
+    uses = [use for use in _with_values(module) if test is not None and use.test == test.get("name")]
     if not uses or not isinstance(result.get("seed"), int):
         return None
     from grader.judge.judge import Judge
     from grader.judge.run import Run
 
     run = Run(folder, None, result["seed"])
-    verdict, trial = _again(Judge(module.exercise, run), uses[0])
-    if verdict.outcome != FAIL or trial is None:
+    verdict = uses[0].verdict(Judge(module.exercise, run))
+    trial = run.history.trial_of(verdict) if verdict is not None else None
+    if verdict is None or verdict.outcome != FAIL or trial is None:
         run.end()
         return None
     return _of(module.exercise, run, trial, verdict, uses[0].test)
@@ -133,18 +133,8 @@ def _failed_test(result: dict) -> dict | None:
     return next((test for test in told if test.get("message") == result.get("message")), (told or [None])[0])
 
 
-def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
-    if use.fixture == DRAWN:
-        verdict = judge.drawn(use.test, judge.promise(use.options))
-    elif use.fixture == CHECK:
-        verdict = judge.check(use.test, use.data, **use.options)
-    else:
-        options, others = dict(use.options), {"at_once": 1, "bound": None}
-        others |= {name: options.pop(name) for name in others.keys() & options}
-        limits = {name: number for name, number in options.items() if name.islower()}
-        stated = judge.limits(use.data, **{"reads": 1, "writes": 1} | limits)
-        verdict = judge.traffic(use.test, use.data, stated, **others, **use.constants)
-    return verdict, next((trial for trial, one in judge.wrong_trials if one is verdict), None)
+def _with_values(module: ModuleType) -> list[Use]:
+    return asked(module, Check, Drawn, Traffic)
 
 
 def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> Call:
@@ -191,7 +181,7 @@ def failed_without_values(folder: Folder, module: ModuleType) -> bool:
     """Whether the last run failed in a test that has no values to show: of a refusal, of machine code, of speed."""
     result = last_result(folder)
     test = _failed_test(result) if result is not None else None
-    with_values = {use.test for use in asked(module, CHECK, DRAWN, TRAFFIC)}
+    with_values = {use.test for use in _with_values(module)}
     return test is not None and bool(test.get("name")) and test["name"] not in with_values
 
 
