@@ -11,9 +11,9 @@ import torch
 
 from grader.course.exercise import Exercise
 from grader.course.folder import Folder, load_test_file
-from grader.course.stated_calls import CHECK, TRAFFIC, asked
 from grader.course.trial import Trial, trial_of
 from grader.course.wanted_results import Wanted, wanted_of
+from grader.judge.uses import Check, Traffic, asked
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.operations.comparison import compare
 
@@ -22,9 +22,10 @@ def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
     """Complaints: which case would accept which constant. Of several results all have to be taken in."""
     module = load_test_file(folder)
     exercise, complaints = module.exercise, []
-    for case in asked(module, CHECK, TRAFFIC):  # the fixtures that compare values of the whole result here
+    cases: list[Check | Traffic] = asked(module, Check, Traffic)  # these compare values of the whole result here
+    for case in cases:
         for dtype in exercise.dtypes:
-            trial = trial_of(exercise, case.test, case.data, dtype, case.options.get("bound"))
+            trial = trial_of(exercise, case.test, case.data, dtype, case.bound)
             inputs = trial.inputs(seed)
             given, place = exact(inputs), "the result" if len(exercise.results) == 1 else "each result"
             taken = [

@@ -18,10 +18,9 @@ import pytest
 from grader.author.first_tests import candidates
 from grader.author.proof import Outcome, Proof, Way, is_found, outcome_of
 from grader.course.folder import Folder
-from grader.course.stated_calls import FIXTURES
+from grader.judge.uses import USES
 from grader.processes import bubblewrap
 from grader.processes.interpreter_process import Interpreter
-from grader.session import fixtures
 from grader.session.machine import Machine, machine_for
 from grader.session.result_file import as_json
 from grader.session.session import Grading, Session
@@ -96,7 +95,8 @@ def _session(proof: Proof, submission: Path, way: Way) -> Session:
 def _error_of(session: Session, item: pytest.Function) -> BaseException | None:
     """Calls a test; returns what it ended with, which pytest would turn into its outcome."""
     try:
-        item.obj(**{name: getattr(fixtures, name)(session, item) for name in FIXTURES if name in item.fixturenames})
+        asked = {name: kind for name, kind in USES.items() if name in item.fixturenames}
+        item.obj(**{name: functools.partial(session.settle, item, kind) for name, kind in asked.items()})
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
         return error
     return None

@@ -14,13 +14,13 @@ import click
 from grader.course.code_digest import digest_of_code
 from grader.course.folder import Folder, load_test_file
 from grader.course.resized import fitting
-from grader.course.stated_calls import CHECK, THROUGHPUT, Asked, asked
 from grader.course.trial import Trial, trial_of
 from grader.explain.verdict import PASS
 from grader.gpu.device import Device, model_here
 from grader.gpu.pool.replays import Replays
 from grader.judge.judge import Judge
 from grader.judge.run import Run
+from grader.judge.uses import Check, Throughput, asked
 from grader.learn.ladder_counts import Counts, counts_of
 from grader.learn.ladder_figures import Figures, NotTimed, Timed, kept, still_true
 from grader.learn.ladder_rungs import Ladder, Rung
@@ -52,14 +52,14 @@ class Climb:
     submission: str | None
     device: Device | str
     advance: Callable[[], None]
-    asked: Asked = field(init=False)
+    asked: Throughput = field(init=False)
     trial: Trial = field(init=False)
     own_note: str = ""  # why the learner's kernel is not among the rungs
 
     def __post_init__(self) -> None:
         self.module = load_test_file(self.folder)
         self.exercise, self.model = self.module.exercise, model_here(self.device)
-        calls = asked(self.module, THROUGHPUT)
+        calls = asked(self.module, Throughput)
         if not calls:
             raise click.ClickException(f"No test of {self.folder.id} measures throughput.")
         self.asked = calls[0]
@@ -73,7 +73,7 @@ class Climb:
 
     @property
     def anchor(self) -> str:
-        return self.asked.options.get("anchor", "copy")
+        return self.asked.anchor
 
     @property
     def numbers(self) -> dict[str, str]:
@@ -145,9 +145,8 @@ class Climb:
         judge = Judge(self.exercise, run)
         try:
             refuse_what_cannot_run(run)
-            for call in asked(self.module, CHECK):
-                bound, dtypes = call.options.get("bound"), call.options.get("dtypes", ())
-                if judge.check(call.test, call.data, bound, dtypes, **call.constants).outcome != PASS:
+            for call in asked(self.module, Check):
+                if call.verdict(judge).outcome != PASS:
                     self.own_note = f"{run.submission.path.name} is not right yet. Next: {judge_it(run)}"
                     return False
         except (click.ClickException, ChildEnded) as error:

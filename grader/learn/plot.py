@@ -93,11 +93,11 @@ def _runs(folder: Folder, submission: str | None, device: Device) -> dict[str, R
 
 def _sweep(folder: Folder, runs: dict[str, Run], replays) -> Sweep:
     from grader.course.folder import load_test_file
-    from grader.course.stated_calls import THROUGHPUT, asked
+    from grader.judge.uses import Throughput, asked
     from grader.learn.sweep import Sweep
 
     module = load_test_file(folder)
-    timed = asked(module, THROUGHPUT)
+    timed = asked(module, Throughput)
     if not timed:
         raise click.ClickException(f"No test of {folder.id} measures throughput.")
     return Sweep(runs, module.exercise, timed[0], replays)

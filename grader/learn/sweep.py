@@ -15,7 +15,6 @@ import click
 
 from grader.course.exercise import Exercise
 from grader.course.resized import first_tensor, fitting, resized, sizes_below
-from grader.course.stated_calls import Asked
 from grader.course.trial import Trial, short_dtype, trial_of
 from grader.explain import gpu_findings
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement
@@ -27,6 +26,7 @@ from grader.gpu.pool.replays import Replays
 from grader.judge.on_gpu import asked_of, other_result
 from grader.judge.run import Run
 from grader.judge.speed_samples import flops_of
+from grader.judge.uses import Throughput
 from grader.learn.runnable import judge_it, recorded
 from grader.numerics.arguments import Recipe
 from grader.progress.curves import CEILINGS, TORCH, UNITS, Curves, number_text, shape_text
@@ -41,12 +41,12 @@ class Sweep:
 
     runs: dict[str, Run]
     exercise: Exercise
-    asked: Asked
+    asked: Throughput
     replays: Replays
 
     @property
     def anchor(self) -> str:
-        return self.asked.options.get("anchor", "copy")
+        return self.asked.anchor
 
     @property
     def data(self) -> tuple[Recipe, ...]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.course.folder import Folder
-from grader.course.stated_calls import CHECK, DRAWN, TRAFFIC, Asked, asked
 from grader.explain.verdict import FAIL
+from grader.judge.uses import Check, Drawn, Traffic, Use, asked
 from grader.learn.runnable import WHY_IT_STOPPED, example_trial, judge_it
 from grader.learn.trace_begin import Element, element_of, launch_of, stop_of
 from grader.progress.last_result import last_result
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.explain.verdict import Verdict
-    from grader.judge.judge import Judge
     from grader.judge.run import Run
     from grader.learn.trace_stops import Stop
     from grader.sentences import Said, Value
@@ -115,7 +114,7 @@ def failing_call(folder: Folder, module: ModuleType) -> Call | None:
     failure = _last_failure(folder)
     if failure is None or failure.seed is None:
         return None
-    uses = [use for use in asked(module, CHECK, DRAWN, TRAFFIC) if use.test == failure.test]
+    uses = [use for use in _with_values(module) if use.test == failure.test]
     if not uses:
         return None
     from grader.judge.judge import Judge
@@ -124,8 +123,9 @@ def failing_call(folder: Folder, module: ModuleType) -> Call | None:
     run = Run(folder, None, failure.seed)
     with contextlib.ExitStack() as ends:
         ends.callback(run.end)
-        verdict, trial = _again(Judge(module.exercise, run), uses[0])
-        if verdict.outcome != FAIL or trial is None:
+        verdict = uses[0].verdict(Judge(module.exercise, run))
+        trial = run.history.trial_of(verdict) if verdict is not None else None
+        if verdict is None or verdict.outcome != FAIL or trial is None:
             return None
         call = _of(module.exercise, run, trial, verdict, uses[0].test)
         ends.pop_all()  # the run is the call's from here on
@@ -152,18 +152,8 @@ def _last_failure(folder: Folder) -> _Failure | None:
     return _Failure(name, seed if isinstance(seed, int) else None) if name and isinstance(name, str) else None
 
 
-def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
-    if use.fixture == DRAWN:
-        verdict = judge.drawn(use.test, judge.promise(use.options))
-    elif use.fixture == CHECK:
-        verdict = judge.check(use.test, use.data, **use.options)
-    else:
-        options = dict(use.options)
-        at_once, bound = options.pop("at_once", 1), options.pop("bound", None)
-        limits = {name: number for name, number in options.items() if name.islower()}
-        stated = judge.limits(use.data, **{"reads": 1, "writes": 1} | limits)
-        verdict = judge.traffic(use.test, use.data, stated, at_once, bound, **use.constants)
-    return verdict, next((trial for trial, one in judge.wrong_trials if one is verdict), None)
+def _with_values(module: ModuleType) -> list[Use]:
+    return asked(module, Check, Drawn, Traffic)
 
 
 def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> Call:
@@ -214,7 +204,7 @@ def _found(verdict: Verdict, name: str) -> Value | None:
 def failed_without_values(folder: Folder, module: ModuleType) -> bool:
     """Returns True if the last run failed in a test without values to show: of a refusal, machine code or speed."""
     failure = _last_failure(folder)
-    return failure is not None and failure.test not in {use.test for use in asked(module, CHECK, DRAWN, TRAFFIC)}
+    return failure is not None and failure.test not in {use.test for use in _with_values(module)}
 
 
 def example_call(exercise: Exercise, run: Run, why: str) -> Call:

@@ -11,7 +11,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 import pytest
@@ -21,10 +24,13 @@ from grader.course.folder import Folder, all_folders, said_of_lesson
 from grader.gpu.models import AMD, DEFAULT_TARGET, MODELS
 from grader.processes import bubblewrap
 from grader.processes.environment import PATIENT
-from grader.session import fixtures
 from grader.session.judging_process import JudgeEnded, JudgingProcess, is_judge
 from grader.session.machine import is_usual, machine_for, may_run
 from grader.wire.printable import one_line
+
+if TYPE_CHECKING:
+    from grader.judge.uses import Use
+    from grader.session.session import Session
 
 NAME = "course-session"  # of the Session, among pytest's plugins
 JUDGE = pytest.StashKey[JudgingProcess]()
@@ -133,6 +139,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "core: a test of the exercise's idea; the others belong to full")
     config.addinivalue_line("markers", "step(n): the graded step that a test belongs to (default 1)")
     config.addinivalue_line("markers", "points(n): what a passed test is worth (default 1)")
+    config.pluginmanager.register(_fixtures())
     folders = _folders(config.args)
     if not folders:
         return
@@ -238,19 +245,21 @@ def _refused(text: str) -> pytest.UsageError:
     return pytest.UsageError(one_line(text))
 
 
-def _fixture(made_by: Callable) -> Callable:
-    def fixture(request: pytest.FixtureRequest):
-        return made_by(request.config.pluginmanager.get_plugin(NAME), request.node)
+def _fixtures() -> ModuleType:
+    """Returns a plugin with the fixture of each kind of use."""
+    from grader.judge.uses import USES  # not where a judge process does all the work
 
-    fixture.__doc__ = made_by.__doc__
-    return pytest.fixture(fixture, name=made_by.__name__)
+    fixtures = ModuleType("course-fixtures")
+    vars(fixtures).update({name: _fixture(kind) for name, kind in USES.items()})
+    return fixtures
 
 
-check = _fixture(fixtures.check)
-raises = _fixture(fixtures.raises)
-drawn = _fixture(fixtures.drawn)
-traffic = _fixture(fixtures.traffic)
-compiled = _fixture(fixtures.compiled)
-tuned = _fixture(fixtures.tuned)
-on_gpu = _fixture(fixtures.on_gpu)
-throughput = _fixture(fixtures.throughput)
+def _fixture(kind: type[Use]) -> Callable:
+    def fixture(request: pytest.FixtureRequest) -> Callable[..., None]:
+        session: Session | None = request.config.pluginmanager.get_plugin(NAME)
+        if session is None:
+            raise LookupError(f"{kind.fixture} is for the tests of exercises")
+        return partial(session.settle, request.node, kind)
+
+    fixture.__doc__ = kind.__doc__
+    return pytest.fixture(fixture, name=kind.fixture)

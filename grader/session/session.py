@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from grader.course import hidden_cases
 from grader.course.folder import Folder
 from grader.course.hidden_cases import Case
-from grader.course.stated_calls import CHECK, COMPILED, DRAWN, FIXTURES, RAISES, THROUGHPUT, TUNED, asked
 from grader.explain.causes import Cause
 from grader.explain.medal_words import lowest_medal
 from grader.explain.verdict import (
@@ -35,19 +34,18 @@ from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.pool.replays import shared_replays
 from grader.judge.judge import Judge
 from grader.judge.run import Run
+from grader.judge.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, Drawn, Throughput, Use, asked
+from grader.numerics.arguments import Recipe
 from grader.processes.faults import MachineFault
 from grader.progress.earlier_samples import EarlierSamples
 from grader.progress.last_result import record_run
 from grader.sentences import Said, Sentence
 from grader.session import hidden_items, result_file, terminal_report
 from grader.session.machine import Machine
-from grader.session.rubric_items import HIDDEN, ITEMS, is_core, points_of, rubric_item, step_of
+from grader.session.rubric_items import HIDDEN, is_core, points_of, rubric_item, step_of
 from grader.wire.reply import DTYPES
 
-JUDGED_TWICE = (CHECK, DRAWN)
-COMPILED_FOR = tuple(fixture for fixture in FIXTURES if fixture not in (TUNED, RAISES))  # where there is a GPU
 THOROUGH = 10  # times as many drawn calls
-WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
 
 
 class NotJudged(Sentence):
@@ -207,18 +205,20 @@ class Session:
         grading = self._grading(item)
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
-            grading.judge.speed.timed = asked(item.module, THROUGHPUT)
+            uses: list[Use] = asked(item.module, *USES.values())
+            grading.judge.speed.timed = [use for use in uses if isinstance(use, Throughput)]
             chosen = {other.name for other in item.session.items if other.path == item.path}
-            twice = [use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen]
-            uses = asked(item.module, *((COMPILED,) if self.replays is None else COMPILED_FOR))
-            grading.judge.begin(twice, [use for use in uses if use.test in chosen])
+            grading.judge.begin([use for use in uses if use.test in chosen])
         return grading.judge
 
-    def settle(self, item: pytest.Function, ask: Callable[[Judge, str], Verdict | None]) -> None:
-        """Asks for a verdict and turns it into pytest's outcome; None settles nothing."""
-        verdict = ask(self._judge(item), item.name)
+    def settle(self, item: pytest.Function, kind: type[Use], /, *data: Recipe, **options: Any) -> None:
+        """Judges what a test hands to its fixture, and turns the verdict into pytest's outcome."""
+        use = kind.of(item.name, *data, **options)
+        if why := self._why_not_yet(item, use):
+            pytest.skip(why)
+        verdict = use.verdict(self._judge(item))
         if verdict is None:
-            return
+            pytest.skip(self._needs_gpu)
         self._verdicts[item.nodeid] = verdict
         if verdict.outcome == SKIPPED:
             pytest.skip(verdict.note)
@@ -232,28 +232,24 @@ class Session:
             return "The file as a whole, as told above."
         return "\n".join(verdict.lines) or verdict.outcome
 
-    def wait_for_all_before(self, item: pytest.Function) -> None:
-        """What only a GPU shows is not judged before everything else is right: less direct causes would say less."""
-        if not self.is_right_so_far(item):
-            if self.replays is None and self._judge(item).before_any_call() is None:
-                pytest.skip(f"{WAITS_FOR_ALL}; values in full need a GPU")
-            pytest.skip(WAITS_FOR_ALL)
+    def _why_not_yet(self, item: pytest.Function, use: Use) -> str:
+        """Returns why a test is not judged now; "" if it is. Less direct causes would say less than what failed before.
 
-    def is_right_so_far(self, item: pytest.Function) -> bool:
-        return all(test.verdict.kind == "file" for test in self._grading(item).failures)
+        Cost is not judged before values are right; that of the core waits for the values of the core alone.
+        """
+        failures = self._grading(item).failures
+        if use.waits == FOR_VALUES:
+            wrong = [test for test in failures if test.item == RIGHT and (test.core is False or not is_core(item))]
+            return FOR_VALUES if wrong and wrong[0].verdict.kind != "file" else ""
+        if use.waits != FOR_ALL or all(test.verdict.kind == "file" for test in failures):
+            return ""
+        if self.replays is not None or self._judge(item).before_any_call() is not None:
+            return FOR_ALL
+        return self._needs_gpu if use.needs_gpu else f"{FOR_ALL}; values in full need a GPU"
 
-    def wait_for_right_values(self, item: pytest.Function) -> None:
-        """Cost is not judged before values are right; that of the core waits for the values of the core alone."""
-        wrong = [test for test in self._grading(item).failures if test.item == ITEMS[CHECK]]
-        if is_core(item):
-            wrong = [test for test in wrong if test.core is False]
-        if wrong and wrong[0].verdict.kind != "file":
-            pytest.skip(WAITS)
-
-    def needs_gpu(self, item: pytest.Function) -> None:
-        """Skips the test where nothing runs on a GPU, and says why; unless the submission's text settles it anyway."""
-        if self.replays is None and self._judge(item).before_any_call() is None:
-            pytest.skip("needs a GPU" if self.device == NO_GPU else f"needs a GPU: {self.device}")
+    @property
+    def _needs_gpu(self) -> str:
+        return "needs a GPU" if self.device == NO_GPU else f"needs a GPU: {self.device}"
 
     # ---- pytest's hooks ---------------------------------------------------------------------------------------------
 
@@ -318,9 +314,9 @@ class Session:
         grading = self._grading(item)
         verdict = self._verdict_of(item, error, grading)
         core = _core_of(verdict, grading.judge) if is_core(item) else None
-        drawn = DRAWN in item.fixturenames
+        drawn = Drawn.fixture in item.fixturenames
         test = TestResult(item.name, rubric_item(item), points_of(item), verdict, drawn, core, step_of(item))
-        test.only_on_gpu = self.replays is None and test.item == ITEMS[THROUGHPUT]
+        test.only_on_gpu = self.replays is None and test.item == SPEED
         grading.results.append(test)
         return test
 
@@ -328,7 +324,7 @@ class Session:
         if isinstance(error, pytest.skip.Exception):
             if item.nodeid in self._verdicts:
                 return self._verdicts[item.nodeid]
-            return Verdict(SKIPPED, WAITED if error.msg in (WAITS, WAITS_FOR_ALL) else NOT_RUN, note=error.msg or "")
+            return Verdict(SKIPPED, WAITED if error.msg in (FOR_VALUES, FOR_ALL) else NOT_RUN, note=error.msg or "")
         if isinstance(error, AssertionError):
             return failed(Cause.ASSERTION, NotJudged.ASSERTION(assertion=str(error)) if str(error) else None)
         if error is not None and not isinstance(error, pytest.fail.Exception):
@@ -382,8 +378,8 @@ def _core_of(verdict: Verdict, judge: Judge | None) -> bool:
     """
     if verdict.outcome != FAIL or judge is None:
         return verdict.outcome == PASS
-    failed_in = next((trial.dtype for trial, wrong in judge.wrong_trials if wrong is verdict), None)
-    return failed_in is not None and failed_in != DTYPES[judge.exercise.dtypes[0]]
+    trial = judge.run.history.trial_of(verdict)
+    return trial is not None and trial.dtype != DTYPES[judge.exercise.dtypes[0]]
 
 
 def _fault(error: BaseException) -> Said:

@@ -9,10 +9,10 @@ import pytest
 from grader import normal
 from grader.compiler.compiler_client import Compiler
 from grader.compiler.result import Failed
-from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import PASS
 from grader.gpu.amd import excess, facts_of
 from grader.gpu.models import AMD
+from grader.judge.uses import Compiled
 from grader.numerics.arguments import Recipe
 from tests.conftest import ROOT
 from tests.typed_commands import run_pytest
@@ -27,7 +27,7 @@ def told(bench, id: str, target: str, data: tuple[Recipe, ...], change: tuple[st
     assert change[0] in source
     judge = bench(source.replace(*change, 1), id).judge
     judge.run.amd = AMD[target]
-    verdict = judge.compiled("test_code", data, Expectations())
+    verdict = Compiled.of("test_code", *data).verdict(judge)
     assert verdict.outcome == PASS, verdict.lines
     judged, _, amd = verdict.note.partition("; ")
     assert judged.startswith("sm_90: ")

@@ -38,10 +38,10 @@ def test_the_run_of_a_refused_submission_is_ended(course, runs, command):
 
 
 def test_the_run_of_a_call_that_cannot_be_judged_again_is_ended(course, runs, monkeypatch):
-    def refuses(judge, use):
+    def refuses(use, judge):
         raise click.ClickException("no")
 
-    monkeypatch.setattr("grader.learn.trace_calls._again", refuses)
+    monkeypatch.setattr("grader.judge.uses.Check.verdict", refuses)
     course.write("01_masked_add")
     failed = {"name": "test_the_size_is_a_prime", "outcome": "fail", "id": "oob-load"}
     (course.path / ".course/results").mkdir(parents=True)
