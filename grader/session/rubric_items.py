@@ -6,7 +6,7 @@ import pytest
 
 from grader.course.stated_calls import CHECK, COMPILED, DRAWN, ON_GPU, RAISES, THROUGHPUT, TRAFFIC, TUNED
 
-# Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
+# The rubric item of each fixture. What only a GPU can show is an item of its own: without a GPU it stays open.
 ITEMS = {
     CHECK: "right", DRAWN: "right", TRAFFIC: "cost", COMPILED: "cost", TUNED: "cost", ON_GPU: "speed",
     THROUGHPUT: "speed", RAISES: "right",
