@@ -91,6 +91,7 @@ def check(
 
     from grader.author.check import check as check_all
     from grader.author.choice import Choice
+    from grader.author.git import NoRevision
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 
@@ -110,6 +111,8 @@ def check(
         _keep(done, findings, number if record else None)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}. It was not written.") from None
+    except NoRevision as why:
+        raise click.ClickException(f"The proof was not recorded: {why}") from None
     click.echo(f"{done.complaints or 'No'} complaint{'s' * (done.complaints != 1)}.")
     raise SystemExit(1 if done.complaints else 0)
 
@@ -126,7 +129,10 @@ def _may_record(exercises: tuple[str, ...], changed: str | None, since_record: b
 
 
 def _keep(done: Checked, findings: Path | None, recorded: int | None) -> None:
-    """Writes the findings to a file, and the record of a proof without complaints, by their options. Raises OSError."""
+    """Writes the findings to a file, and the record of a proof without complaints, by their options.
+
+    Raises OSError, and NoRevision where git fails.
+    """
     from grader.author import first_tests, kept_findings, record
 
     if findings:
