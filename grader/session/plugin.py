@@ -121,7 +121,7 @@ def _refuse_files_that_run(folders: list[Folder], config: pytest.Config) -> None
 @pytest.hookimpl(tryfirst=True)
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Ignores all files of an exercise but its test file: other tests count for nothing, and must not run here."""
-    if not config.pluginmanager.has_plugin("course-session") or not collection_path.is_file():
+    if not config.pluginmanager.has_plugin(NAME) or not collection_path.is_file():
         return None
     folder = Folder.containing(collection_path)
     return True if folder and collection_path.resolve() != folder.test_file else None
