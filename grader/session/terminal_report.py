@@ -38,11 +38,11 @@ def begin(writer, grading: Grading) -> None:
     if grading.run.not_attempted:
         return
     run = grading.run
-    how = f"carried out on the CPU, compiled for {run.model.target}; no GPU"
-    if run.replays:
-        how = f"carried out on the CPU, compiled for {run.model.target}, run on an {run.replays.device.name}"
+    targets = f"{run.model.target} and {run.amd.target}" if run.amd else run.model.target
+    how = f"carried out on the CPU, compiled for {targets}"
+    how += f", run on an {run.replays.device.name}" if run.replays else "; no GPU"
     if run.amd:
-        how += f"; {run.amd.target} as well, and speed is judged on NVIDIA GPUs alone"
+        how += "; speed is judged on NVIDIA GPUs alone"
     writer.write_line("")
     _line(writer, f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", bold=True)
 
