@@ -331,3 +331,11 @@ def test_a_tail_that_is_lost_is_no_small_number(bench):
     change = ("z_ptr + offsets, x + y", "z_ptr + offsets, tl.where(offsets < 500, x + y, 0.0)")
     verdict = judged(bench, "01_masked_add", change, falling(600), falling(600))
     assert verdict.id != "flushed"
+
+
+def test_rows_of_several_dimensions_are_not_told_as_rows_of_a_matrix(bench):
+    change = ("acc / total[:, None]", "acc / total[:, None] + tl.where(tl.program_id(1) == 5, rows * 0.1 + 1.0, 0.0)")
+    data = normal(2, 3, 70, 16), normal(2, 3, 40, 16), normal(2, 3, 40, 16)
+    verdict = judged(bench, "25_flash_attention", change, *data, BLOCK_M=64, BLOCK_N=32)
+    assert "o is wrong in 1120 elements of 6720, fp16." in verdict.lines[0]
+    assert verdict.lines[-1].startswith("First wrong element: o[1, 2, 0, 0] of program (0, 5) is ")
