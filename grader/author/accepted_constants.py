@@ -22,9 +22,7 @@ def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
     """Returns a complaint for each constant that a case would accept, as all of its results if there are several."""
     module = load_test_file(folder)
     exercise, complaints = module.exercise, []
-    cases: list[Check | Traffic] = asked(
-        module, Check, Traffic
-    )  # the fixtures that compare whole results without a GPU
+    cases: list[Check | Traffic] = asked(module, Check, Traffic)  # they compare whole results without a GPU
     for case in cases:
         for dtype in exercise.dtypes:
             trial = trial_of(exercise, case.test, case.data, dtype, case.bound)

@@ -134,7 +134,7 @@ def _rstd(x: torch.Tensor, eps: float) -> torch.Tensor:
 
 def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     given = given_in(inputs)
-    x = given.x
+    x, eps = given.x, given.eps
     if not x.shape[1]:  # no numbers have a mean, and nothing is made of it
         return
     mean = x.mean(dim=1, keepdim=True)
