@@ -277,7 +277,8 @@ def _loop(evidence: Compared, walk: Walk) -> Loop:
         return whole(walk.s[..., of_k], walk.v[..., of_v, :])
 
     (M, N), names = walk.s.shape[-2:], evidence.exercise.arguments
-    words = dict(terms=f"keys reach {evidence.exercise.results[0].name}", block="tile of keys", rescales=True)
+    o = evidence.exercise.results[0].name
+    words = dict(terms=f"keys reach {o}", last=f"tile of keys is in {o}", rescales=True)
     return Loop(N, walk.step, (names[1], names[2]), of, others=("queries", M), **words)
 
 

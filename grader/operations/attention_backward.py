@@ -185,10 +185,10 @@ def _in_walks(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> Itera
         return ds @ parts["k"] * pairs.scale, ds.mT @ parts["q"] * pairs.scale, p.mT @ parts["do"]
 
     if name == "dq":
-        words = dict(terms=f"keys reach {name}", block="tile of keys", others=("queries", M))
+        words = dict(terms=f"keys reach {name}", last=f"tile of keys is in {name}", others=("queries", M))
         loop, still = Loop(N, steps[1], names, of, **words), ()
     else:
-        words = dict(terms=f"queries reach {name}", block="tile of queries", others=("keys", N))
+        words = dict(terms=f"queries reach {name}", last=f"tile of queries is in {name}", others=("keys", N))
         loop, still = Loop(M, steps[0], names, of, **words), (names[:2], names[:1], names[1:2], names)
     if loop.count > loop.step:
         yield from turns.only_last(loop)

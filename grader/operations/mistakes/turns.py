@@ -15,18 +15,17 @@ Index = slice | torch.Tensor  # numbers of terms, [terms], int64
 
 
 class Turns(Sentence):
-    """Sentences about loops. {opening} begins a sentence, {terms} are what is summed up, and {block} is what a turn
-    takes of it."""
+    """Sentences about loops: {terms} says which terms there are, and {last} what there is of a last block."""
 
-    LAST_LEFT_OUT = "{opening} last {term} is left out of the sum."
+    LAST_LEFT_OUT = "The last {term} is left out of the sum."
     ENDS_TOO_EARLY = "Only the first {kept} of {count} {terms}: {loop}, or its mask, ends too early."
     ENDS_WITH_OTHERS = (
         "Only the first {kept} of {count} {terms}: {loop} ends with the {others}, of which there are {there}. It has "
         "to walk over the {walked}."
     )
-    ONLY_LAST_BLOCK = "Only the last {block} is left: each turn of the loop replaces the sum, none adds to it."
+    ONLY_LAST_BLOCK = "Only the last {last}: each turn of the loop replaces the sum, none adds to it."
     ONLY_LAST_RESCALED = (
-        "Only the last {block} is left: each turn of the loop replaces the sum, none adds to it. So it is, too, where "
+        "Only the last {last}: each turn of the loop replaces the sum, none adds to it. So it is, too, where "
         "the maximum so far stays -inf: then the factor of the sum is 0 in every turn."
     )
     NO_ADVANCE = "Every turn of {loop} reads the first block of {names}, whose addresses do not move with the loop."
@@ -45,7 +44,7 @@ class Loop:
     names: tuple[str, ...]  # of the tensors that it walks over
     of: Callable[..., Result]  # takes an Index for each of these
     terms: str = "columns of each row are there"
-    block: str = "block of each row"
+    last: str = "block of each row is left"
     loop: str = "the loop"
     others: tuple[str, int] = ("", 0)  # what another loop of the kernel walks over, and how many there are
     rescales: bool = False  # what is summed up is multiplied by a factor in each turn
@@ -69,7 +68,7 @@ def only_last(loop: Loop) -> Iterator[Hypothesis]:
     """Yields turns that replace what was summed up."""
     sentence = Turns.ONLY_LAST_RESCALED if loop.rescales else Turns.ONLY_LAST_BLOCK
     last = slice((loop.count - 1) // loop.step * loop.step, loop.count)
-    yield Hypothesis("only-last-block", sentence(block=loop.block), loop.of_terms(last))
+    yield Hypothesis("only-last-block", sentence(last=loop.last), loop.of_terms(last))
 
 
 def no_advance(loop: Loop, still: tuple[tuple[str, ...], ...] = ()) -> Iterator[Hypothesis]:
@@ -107,9 +106,9 @@ def too_many(
         apart *= 2
 
 
-def last_left_out(term: str, result: Result, opening: str = "The") -> Hypothesis:
+def last_left_out(term: str, result: Result | None) -> Hypothesis:
     """Returns the mistake of a sum that lacks its last term."""
-    return Hypothesis("last-left-out", Turns.LAST_LEFT_OUT(opening=opening, term=term), result)
+    return Hypothesis("last-left-out", Turns.LAST_LEFT_OUT(term=term), result)
 
 
 def times_counted(columns: int, step: int, apart: int) -> torch.Tensor:
