@@ -10,9 +10,10 @@ import torch
 from grader.numerics.arguments import Argument, as_number, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis
-from grader.operations.mistakes import column_vectors, exchanged, first_of_all, row_statistics
+from grader.operations.mistakes import column_vectors, exchanged, first_of_all, lanes, row_statistics
 from grader.operations.mistakes.half_precision import LARGEST_IN_FP16
-from grader.operations.mistakes.row_statistics import Statistic, next_power_of_2, over_block
+from grader.operations.mistakes.lanes import next_power_of_2
+from grader.operations.mistakes.row_statistics import Statistic, over_block
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
@@ -20,23 +21,15 @@ if TYPE_CHECKING:
 
 Results = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 FEW = 16  # roundings: twice what right kernels of all kinds need
+AFTER_SUBTRACTION = ": after the subtraction a padded lane holds 0 - mean, no longer 0."
 
-CAUSES = ("padding-counted", "one-pass-variance", "not-centred")
+CAUSES = ("one-pass-variance", "not-centred")
 PLAIN_CAUSES = ("variance-for-rstd", "bias-weighted", "weight-for-bias", "equal-numbers", "divided-by-rstd")
 
 
 class LayerNorm(Sentence):
     """Sentences about mistakes in a row's statistics, in what is made from them, and where few of their digits are
     left."""
-
-    PADDED_LANE_COUNTED = (
-        "The lane past the end of each row takes part in the variance: after the subtraction a padded lane holds "
-        "0 - mean, no longer 0."
-    )
-    PADDED_LANES_COUNTED = (
-        "The {lanes} lanes past the end of each row take part in the variance: after the subtraction a padded lane "
-        "holds 0 - mean, no longer 0."
-    )
 
     SQUARES_NOT_CENTRED = "The squares are those of x itself: subtract the mean first, then square."
     VARIANCE_FOR_RSTD = "rstd holds the variance: it has to be 1 / sqrt(variance + eps)."
@@ -164,7 +157,7 @@ def _in_padding(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator
     padding = block - N
     if not padding:
         return
-    said = LayerNorm.PADDED_LANE_COUNTED() if padding == 1 else LayerNorm.PADDED_LANES_COUNTED(lanes=padding)
+    said = lanes.counted(padding, sum="variance", rest=AFTER_SUBTRACTION)
     counted = var + padding / N * mean.square()
     found = _results(given, mean, (counted + eps).rsqrt())
     yield Hypothesis("padding-counted", said, found, by_subtraction=True)

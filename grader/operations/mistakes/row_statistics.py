@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from grader.operations.hypothesis import Hypothesis, Result
+from grader.operations.mistakes.lanes import next_power_of_2
 from grader.sentences import Said, Sentence
 
 CAUSES = ("over-block", "eps-outside", "eps-not-used", "no-root")
@@ -68,8 +69,3 @@ def mistakes(statistic: Statistic) -> Iterator[Hypothesis]:
 def over_block(summed: str, N: int) -> Said:
     """Returns what is said of a sum that is divided by the lanes of a row's block."""
     return RowStatistics.OVER_BLOCK(summed=summed, block=next_power_of_2(N), N=N)
-
-
-def next_power_of_2(N: int) -> int:
-    """Returns the lanes of a block that holds a row of N numbers."""
-    return 1 << (N - 1).bit_length()
