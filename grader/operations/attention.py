@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
 CAUSES = (
-    "not-rescaled", "rescale-inverted", "block-maximum", "bases-mixed", "wrong-scale", "finite-start", "not-divided",
+    "not-rescaled", "rescale-inverted", "block-maximum", "bases-mixed", "wrong-scale", "finite-start",
     "divided-each-turn", "k-not-turned", "wrong-lse", "head-across-batches", "strides-of-another", "rounded-too-early",
 )  # fmt: skip
 PLAIN_CAUSES = ("wrong-axis",)

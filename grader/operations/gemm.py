@@ -86,7 +86,8 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
             sure = isinstance(found.result, torch.Tensor) and _is_all_of_it(evidence, found.result, fewer)
             yield replace(found, result=None) if sure else found
     if step > 0 and (padding := -K % step):
-        yield Hypothesis("padding-counted", lanes.counted(padding, "K"), a @ b + padding)
+        said = lanes.counted(padding, "K")
+        yield Hypothesis("padding-counted", said, a @ b + padding)
     if 0 < step < K:
         yield from _steps_along_k(evidence, a, b, step)
         yield from _corners(evidence, a, b, step)

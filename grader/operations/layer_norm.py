@@ -161,14 +161,14 @@ def _in_padding(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator
     counted = var + padding / N * mean.square()
     found = _results(given, mean, (counted + eps).rsqrt())
     yield Hypothesis("padding-counted", said, found, by_subtraction=True)
-    low = mean * (N / block)
+    low, said = mean * (N / block), over_block("a row", N)
     around_low = (x - low).square().sum(dim=1, keepdim=True)
     for divisor in (N, block):
         for squares in (around_low, around_low + padding * low.square()):
             found = _results(given, low, (squares / divisor + eps).rsqrt())
-            yield Hypothesis("over-block", over_block("a row", N), found)
-    found = _results(given, mean, (counted * (N / block) + eps).rsqrt())
-    yield Hypothesis("over-block", over_block("squares", N), found)
+            yield Hypothesis("over-block", said, found)
+    said, found = over_block("squares", N), _results(given, mean, (counted * (N / block) + eps).rsqrt())
+    yield Hypothesis("over-block", said, found)
 
 
 def _in_statistics(given: Given, mean: torch.Tensor, var: torch.Tensor, right: Results) -> Iterator[Hypothesis]:

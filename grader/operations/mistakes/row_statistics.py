@@ -55,7 +55,7 @@ def mistakes(statistic: Statistic) -> Iterator[Hypothesis]:
     said = RowStatistics.EPS_LEFT_OUT(**named, alike=statistic.alike)
     table.append(("eps-not-used", said, mean.rsqrt()))
     for used in USUAL_EPS:
-        if used != eps:
+        if not eps / 2 < used < 2 * eps:  # a number so near may be the argument, rounded
             said = RowStatistics.ANOTHER_EPS(used=used, eps=eps)
             table.append(("eps-not-used", said, (mean + used).rsqrt()))
     for outside in (1 / (mean.sqrt() + eps), mean.rsqrt() + eps):
