@@ -18,8 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from grader.classroom.results import Results  # noqa: E402
-from grader.classroom.submissions import read_submissions  # noqa: E402
+from grader.classroom.plain_folder.submissions import read_submissions  # noqa: E402
+from grader.classroom.result_store import Results  # noqa: E402
 from grader.course.folder import all_folders  # noqa: E402
 from tests.classroom.submission_folder import SubmissionFolder  # noqa: E402
 from tests.classroom.synthetic import Class, handed_out  # noqa: E402

@@ -39,7 +39,7 @@ sys.path.insert(0, str(ROOT))
 import psutil  # noqa: E402
 
 from grader.author.mutants import mutants_of  # noqa: E402
-from grader.classroom import gpus  # noqa: E402
+from grader.classroom.cluster import gpus  # noqa: E402
 from grader.course.folder import all_folders  # noqa: E402
 
 SEED = 60

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from grader.classroom import gpus
+from grader.classroom.cluster import gpus
 
 PROCESS = """
 import ctypes, sys, time

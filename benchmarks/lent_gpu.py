@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 from class_on_gpus import graded, told, write_reference  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 
-from grader.classroom import gpus  # noqa: E402
+from grader.classroom.cluster import gpus  # noqa: E402
 
 
 def worker(address: str, threads: int, gpu: str, folder: str) -> subprocess.Popen:

@@ -23,11 +23,12 @@ from grader.course.stated_calls import THROUGHPUT, asked
 from grader.course.trial import trial_of
 from grader.course.wanted_results import wanted_of
 from grader.gpu.answers import ANCHOR, TORCH
-from grader.gpu.device import Clocks, Device, device_here
+from grader.gpu.device import Device, device_here
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.measuring import Speed, anchor_chain, fastest, least_bytes, plan_chain, slots_for, torch_chain
 from grader.gpu.inside.timing import Chain, Flush, measure
+from grader.gpu.nvml import Clocks
 from grader.gpu.plan import Recording
 from grader.judge.judge import Judge
 from grader.judge.run import Run

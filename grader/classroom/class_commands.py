@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from grader.course.by_name import chosen
-from grader.gpu.models import gpu_here
+from grader.gpu.nvml import gpu_here
 from grader.places import command_for
 from grader.processes.bubblewrap import AUTO, LEVELS
 
@@ -58,8 +58,8 @@ def _write_for_self_study(exercises: tuple[str, ...], out: Path, origin: str) ->
 
 def _write_class(exercises: tuple[str, ...], out: Path, assignment: str | None, db: str, speed: bool | None) -> None:
     _needs("distributed", "nbgrader")
-    from grader.classroom.course_folder import Class, counts_speed, write
-    from grader.classroom.gradebook import check_url
+    from grader.classroom.nbgrader.class_folder import Class, counts_speed, write
+    from grader.classroom.nbgrader.gradebook_url import check_url
     from grader.show.terminal import say
 
     if assignment is not None and (not assignment.strip() or set(assignment) & set("/\\+ ")):
@@ -67,9 +67,12 @@ def _write_class(exercises: tuple[str, ...], out: Path, assignment: str | None, 
     folders = chosen(exercises)
     try:
         check_url(db)
-        speed = counts_speed(out) if speed is None else speed
-        if speed is None and not (speed := bool(gpu_here())):
-            say("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
+        if speed is None:
+            speed = counts_speed(out)
+        if speed is None:
+            speed = gpu_here()
+            if not speed:
+                say("No GPU here: what only a GPU can show is left out of the points. --speed keeps it in.")
         write(out.resolve(), folders, Class(assignment, speed, db), say)
     except OSError as error:
         raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
@@ -131,7 +134,7 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
 
 
 def _grade_class(assignments, sources, students, again, how, db) -> int:
-    from grader.classroom.grading import Choice, grade_class
+    from grader.classroom.nbgrader.grade_class import Choice, grade_class
     from grader.show.terminal import say
 
     if not Path("nbgrader_config.py").exists():
@@ -145,7 +148,7 @@ def _grade_class(assignments, sources, students, again, how, db) -> int:
 
 
 def _grade_folder(what, out, only, again, how, no_speed) -> int:
-    from grader.classroom.folder_grading import FolderChoice, grade_folder
+    from grader.classroom.plain_folder.grade_folder import FolderChoice, grade_folder
     from grader.show.terminal import say
 
     if len(what) != 1:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.classroom.names import SOLUTION_CELL
+from grader.classroom.cell_names import SOLUTION_CELL
 from grader.classroom.patience import is_away
 from grader.learn.notebook_cells import magic_of
 from grader.submission.text import MOST_BYTES
@@ -48,7 +48,8 @@ def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] =
     in the same folder.
     """
     found: dict[str, str] = {}
-    problems, notes = [], []
+    problems: list[str] = []
+    notes: list[str] = []
     for path in (folder / f"{name}.ipynb", folder / f"{name}.py"):
         text = _text_of(path, notes, problems)
         if text is not None:
@@ -65,7 +66,8 @@ def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] =
 
 def read_file(path: Path) -> HandIn:
     """Returns the hand-in that consists of this file. Raises OSError where a share is away."""
-    problems, notes = [], []
+    problems: list[str] = []
+    notes: list[str] = []
     text = _text_of(path, notes, problems)
     if text is None:
         return HandIn(problem="; ".join(problems))

@@ -61,8 +61,7 @@ def take_in(source: Path, submitted: Path, notebooks: dict[str, list[str]], rost
     pattern = re.compile(rf"(?P<who>.*?)_?(?P<name>{'|'.join(map(re.escape, names))})(?:[ _-]?\(?\d+\)?)?")
     for path, data in _files(source):
         found = pattern.fullmatch(path.stem) if path.suffix in KINDS else None
-        who = _who(path, found, notebooks) if found else ""
-        if not who or data is None:
+        if found is None or data is None or not (who := _who(path, found, notebooks)):
             intake.ignored.append(str(path))
             continue
         assignment = _assignment(path, found["name"], notebooks)

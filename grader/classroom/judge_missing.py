@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import click
 
-from grader.classroom.graded import Graded
 from grader.classroom.patience import patiently
-from grader.classroom.results import Results, Text
+from grader.classroom.result_store import Results, Text
+from grader.classroom.student_work import StudentWork
 from grader.files import remove_unfinished
 from grader.processes import bubblewrap
 
@@ -56,14 +56,14 @@ def check_isolation(how: How) -> None:
 
 
 def judge_missing(
-    graded: Sequence[Graded], students: Students, results: Results, how: How, say: Say, beside: Sequence[Text] = ()
+    graded: Sequence[StudentWork], students: Students, results: Results, how: How, say: Say, beside: Sequence[Text] = ()
 ) -> None:
     """Judges each text that has no result, and anew each text of `students`; says how many texts there are.
 
     `beside`: the solutions, which nobody handed in and which have to pass the hidden cases.
     """
-    from grader.classroom.engine import Place, judge_all
-    from grader.classroom.live import View
+    from grader.classroom.cluster.engine import Place, judge_all
+    from grader.classroom.cluster.live import View
 
     texts = {one.text.key: one.text for one in graded if one.text is not None}
     again = {one.text.key for one in graded if one.text is not None and one.student in students}

@@ -10,5 +10,6 @@ from grader.session.rubric_items import points_of, rubric_item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     for item in session.items:
-        exercise = Folder.containing(item.path).id
-        print(f"\nitem\t{exercise}\t{rubric_item(item)}\t{points_of(item)}")
+        folder = Folder.containing(item.path)
+        if folder is not None and isinstance(item, pytest.Function):
+            print(f"\nitem\t{folder.id}\t{rubric_item(item)}\t{points_of(item)}")

@@ -6,13 +6,15 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from grader.course.folder import Folder
+from grader.explain.medal_words import MEDALS
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED
 from grader.places import IMPORTED_FROM
 
@@ -84,12 +86,22 @@ def is_decided(test: dict) -> bool:
     return decided or (test["outcome"] == SKIPPED and test["id"] == WAITED)
 
 
+def title_of(test: dict) -> str:
+    """Returns the property that a test shows, in words; a hidden case has the name that its author gave it."""
+    return test["name"] if test["hidden"] else test["name"].removeprefix("test_").replace("_", " ")
+
+
+def medals_of(results: Iterable[dict]) -> list[tuple[int, str]]:
+    """Returns how often each medal was won, the best first; medals that nobody won are left out."""
+    won = Counter(result.get("medal", "") for result in results)
+    return [(won[name], name) for name in reversed(MEDALS) if won[name]]
+
+
 def line_of(test: dict) -> str:
     """Returns the line that a learner reads about a test: outcome, name, points, and why it was skipped."""
     mark = {PASS: "pass", FAIL: "FAIL"}.get(test["outcome"], "-" if is_decided(test) else "not run")
-    name = test["name"] if test["hidden"] else test["name"].removeprefix("test_").replace("_", " ")
     note = test["message"].partition("\n")[0][:MOST_MESSAGE] if test["outcome"] == SKIPPED else ""
-    return f"{mark:<8}{name}  ({test['points']:g}){': ' if note else ''}{note}"
+    return f"{mark:<8}{title_of(test)}  ({test['points']:g}){': ' if note else ''}{note}"
 
 
 def points_of(folders: list[Folder], hidden: Path | None = None) -> dict[str, dict[str, float]]:

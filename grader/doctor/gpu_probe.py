@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from grader.doctor.ceiling_words import MOST_SPREAD, Ceiling, percent
 from grader.gpu.answers import COPY, MATMUL
 from grader.gpu.device import NO_GPU, Device, device_here
-from grader.gpu.models import driver_here
+from grader.gpu.nvml import driver_here
 
 if TYPE_CHECKING:
     from grader.gpu.pool.replays import Replays
@@ -124,5 +124,5 @@ def _clock(answer: dict, held_down: str) -> str:
     """Returns the state of the clock, as in "1980 of 1980 MHz, not throttled"."""
     now, most = answer["megahertz"], answer["most_megahertz"]
     if not now:
-        return "not known: the driver's NVML does not answer, or nvidia-ml-py is missing"
+        return "not known: the driver's NVML does not answer"
     return f"{now:.0f}{f' of {most:.0f}' if most else ''} MHz, {held_down or 'not throttled'}"

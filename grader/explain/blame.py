@@ -1,4 +1,4 @@
-"""What the text of a wrong submission, or the calls before, tell of its failure: said in front of what was seen."""
+"""Puts a likely cause first in a verdict: an empty region, or a number that is written instead of a block size."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def blame_empty_regions(verdict: Verdict, functions: list[str]) -> None:
 
 
 def blame_a_number(verdict: Verdict, constants: dict[str, int], literals: list[tuple[int, int]]) -> None:
-    """Says that these block sizes make it go wrong, and asks for the usual reason: numbers in their place.
+    """Says that the call is right with the file's own block sizes and wrong with `constants`, and asks whether a
+    kernel holds a number where the name of a block size should stand.
 
-    literals: numbers in kernels that are the file's own block sizes, each with its line. What was said of a grid that
-    leaves elements out is no longer said: it may be right.
+    literals: (number, line) for each number in kernels that equals a block size of the file that `constants` replaces.
+    If elements are unwritten, the sentence that blames the grid for it is dropped: the grid may be right.
     """
     if verdict.id == Cause.UNWRITTEN and len(verdict.said) > 1:
         del verdict.said[0]

@@ -1,4 +1,4 @@
-"""Promises that a kernel makes to the compiler and does not keep."""
+"""Explains promises that a kernel makes to the compiler and does not keep, as by tl.assume."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.wire.reply import BrokenPromise
 
 
 class Promise(Sentence):
-    """What was promised, and what is true instead."""
+    """Sentences about a promise that does not hold, and about its consequences."""
 
     ASSUME = "tl.assume in line {line} promises what does not hold for program {program}: the condition is false there."
     MULTIPLE_OF = (
@@ -52,9 +52,9 @@ SENTENCES = {
 
 
 def broken(evidence: Evidence, promise: BrokenPromise, changed: str = "") -> Verdict:
-    """The compiler believes a promise and builds on it: right values are luck then.
+    """Returns the verdict on a promise that does not hold: the compiler builds on it, so right values are luck.
 
-    changed: the first element that believing it changes, "z[3, 4]"; "" where none is known.
+    changed: the first element that changes where the promise is believed, "z[3, 4]"; "" if none is known.
     """
     line, program = _line_of(evidence, promise), tuple(promise.program)
     if promise.what in SENTENCES:
@@ -68,12 +68,13 @@ def broken(evidence: Evidence, promise: BrokenPromise, changed: str = "") -> Ver
 
 
 def harmless(evidence: Evidence, promise: BrokenPromise) -> str:
-    """Returns what the report says of a promise that does not hold and changes nothing."""
+    """Returns the report's note about a promise that does not hold and changes nothing."""
     return f"the hint in line {_line_of(evidence, promise)} is false where nothing is stored"
 
 
 def _line_of(evidence: Evidence, promise: BrokenPromise) -> int:
-    """Returns the line of the promise; the compiler's text tells that of the value, which comes before it."""
+    """Returns the line of the call that makes the promise: the first from `promise.line` on, which is the line of the
+    promised value in the compiler's text."""
     lines = calls_of(evidence.submission.tree, promise.what.rpartition(".")[2])
     after = [line for line in lines if line >= promise.line]
     return min(after, default=promise.line)

@@ -1,6 +1,7 @@
-"""What can be wrong with a submission: the id of each failure, as `--result`, hints and mutants call it.
+"""Lists what can be wrong with a submission: the id of each failure, as `--result`, hints and mutants name it.
 
-Here are those of any operation; what is wrong in one operation alone is in its file, grader/operations/softmax.py.
+These ids suit any operation. A mistake that only a single operation knows has its id in the operation's file, such as
+grader/operations/softmax.py.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Cause(StrEnum):
     FILES_CHANGED = "files-changed"
     FAULT = "fault"
 
-    # A call that came to no end of its own.
+    # A call that fails, or does not end properly.
     NO_ENTRY = "no-entry"
     ARITY = "arity"
     HOST = "host"
@@ -45,7 +46,7 @@ class Cause(StrEnum):
     LEFT_BEHIND = "left-behind"
     FOREIGN_MEMORY = "foreign-memory"
 
-    # What the host function did in place of its kernels, and what it returned.
+    # The host function: its work, its results, and what it changes or keeps.
     TORCH_DID_IT = "torch-did-it"
     NO_LAUNCH = "no-launch"
     WRONG_RESULT_TYPE = "wrong-result-type"
@@ -53,7 +54,7 @@ class Cause(StrEnum):
     STATEFUL = "stateful"
     NOT_REFUSED = "not-refused"
 
-    # What the compiler, or the machine code that it made, says.
+    # The compiler, and the machine code that it makes.
     DOES_NOT_COMPILE = "does-not-compile"
     NOT_RECORDABLE = "not-recordable"
     DOES_NOT_FIT = "does-not-fit"
@@ -63,7 +64,7 @@ class Cause(StrEnum):
     NO_TENSOR_CORES = "no-tensor-cores"
     NO_DESCRIPTORS = "no-descriptors"
 
-    # The configurations of an autotuned kernel, and how one of them is chosen.
+    # The configurations of an autotuned kernel, and the choice among them.
     NOT_TUNED = "not-tuned"
     WRONG_KEY = "wrong-key"
     FIXED_GRID = "fixed-grid"
@@ -85,7 +86,7 @@ class Cause(StrEnum):
     FALSE_PROMISE = "false-promise"
     NOT_ZEROED = "not-zeroed"
 
-    # What a result holds in place of the right values, whatever the operation.
+    # Wrong values in a result of any operation.
     UNWRITTEN = "unwritten"
     UNCHANGED = "unchanged"
     UPDATED_TWICE = "updated-twice"
@@ -122,10 +123,10 @@ class Cause(StrEnum):
     GPU_FAULT = "gpu-fault"
     GPU_HANGS = "gpu-hangs"
 
-    # No failure of a submission.
+    # A test's own assertion, which need not be a failure of the submission.
     ASSERTION = "assertion"
 
 
 def is_cause(id: str) -> bool:
-    """Whether this is the id of a failure, here or in the file of an operation."""
+    """Returns whether this is the id of a failure, here or in the file of an operation."""
     return id in set(Cause) or id in operations.causes()

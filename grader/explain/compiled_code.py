@@ -1,4 +1,4 @@
-"""What the compiler made of a call's kernels, against what a fast kernel needs."""
+"""Judges the machine code of a call's kernels against what a fast kernel needs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NO_TENSOR_CORES = "Triton does not use the tensor cores of this GPU"
 NO_ROOM = re.compile(r"out of resource|PTXAS|ptxas")
 UNSOUND = "spill or do not fit: they only cost time to try"
 WIDE = {"f32", "f64"}
-MUCH_SMALLER = 4  # tiles this many times smaller than the largest may be moved as they like
+MUCH_SMALLER = 4  # tiles more than this many times smaller than the largest may be moved in any way
 
 
 class Compiled(Sentence):
-    """What the machine code costs, and what would make it cheaper."""
+    """Sentences about what machine code costs, and about what would make it cheaper."""
 
     NO_LAUNCH = "{entry} returned without launching a kernel."
     OF_CONFIGURATION = (
@@ -86,13 +86,13 @@ class Compiled(Sentence):
 
 @dataclass(frozen=True)
 class Expectations:
-    """What a test asks of the machine code. That it exists, fits the GPU and spills nothing is always asked."""
+    """A test's requirements on machine code; that it exists, fits the GPU and does not spill is always required."""
 
-    vectors: bool = False  # every access to global memory moves 16 bytes
+    vectors: bool = False  # every access to a large tile in global memory moves 16 bytes
     tensor_cores: bool = False  # products of tiles run on tensor cores
-    halves: bool = False  # and all of them multiply tiles of 16 bits
-    pipelined: bool = False  # loads run ahead, straight into shared memory
-    descriptors: bool = False  # large tiles are moved through descriptors; before sm_90 tiles move as Triton likes
+    halves: bool = False  # no product multiplies tiles of fp32 or fp64
+    pipelined: bool = False  # loads of tensor core kernels run ahead, straight into shared memory
+    descriptors: bool = False  # large tiles move by descriptors; before sm_90 this is not required, nor `pipelined`
 
 
 def compiled_verdict(
@@ -100,8 +100,9 @@ def compiled_verdict(
 ) -> Verdict:
     """Returns the verdict on the machine code; of an autotuned kernel, on its best configuration.
 
-    Triton passes over a configuration that does not fit, and one that spills is slow and is not chosen. So one has to
-    fit, to spill nothing and to meet what else is expected; or the first is explained.
+    Triton passes over a configuration that does not fit; a configuration that spills is slow and is not chosen. So at
+    least one configuration has to fit, not to spill, and to meet `expected`. If there is none, the verdict explains the
+    first that fits and does not spill, or else the first.
     """
     if (skipped := not_asked(expected, model)) is not None:
         return skipped
@@ -134,7 +135,7 @@ def overwritten(submission: Submission, kernel: str, tile: OverwrittenTile) -> V
 
 
 def not_asked(expected: Expectations, model: GpuModel) -> Verdict | None:
-    """Why nothing is asked of the machine code for this GPU; None where it is."""
+    """Returns a verdict that skips the test if it expects tensor cores and Triton uses none on this GPU; else None."""
     if expected.tensor_cores and not model.has_tensor_cores:
         return Verdict(SKIPPED, NOT_RUN, note=f"{model.target}: {NO_TENSOR_CORES}")
     return None
@@ -143,7 +144,10 @@ def not_asked(expected: Expectations, model: GpuModel) -> Verdict | None:
 def _does_not_run(
     plan: Plan, config: int, submission: Submission, exercise: Exercise, model: GpuModel
 ) -> Verdict | None:
-    """A configuration that the GPU has no room for. One that a kernel's tl.static_assert rules out is no mistake."""
+    """Returns the verdict on a configuration that the GPU has no room for; None for any other.
+
+    A configuration that a kernel's tl.static_assert rules out is no mistake.
+    """
     error = plan.error_of(config)
     if not NO_ROOM.search(error):
         return None
@@ -192,7 +196,10 @@ def _spilled(kernel: Facts) -> Verdict | None:
 
 
 def _narrow(kernel: Facts, large: float, submission: Submission) -> Verdict | None:
-    """Accesses of less than 16 bytes to large tiles: too few per thread, or neighbours that the compiler cannot see."""
+    """Returns the verdict on accesses of less than 16 bytes to tiles of at least `large` bytes; None if there are none.
+
+    A thread's share of the tile is too small, or the compiler cannot see that lanes are neighbours in memory.
+    """
     access = kernel.narrowest(large)
     if access is None or access.bytes >= WIDEST:
         return None
@@ -202,14 +209,15 @@ def _narrow(kernel: Facts, large: float, submission: Submission) -> Verdict | No
 
 
 def _why_narrow(kernel: Facts, access: Access) -> Said:
-    share, threads = kernel.share_per_thread(access), 32 * kernel.warps
+    share, warps = kernel.share_per_thread(access), kernel.warps * kernel.blocks
     if access.bytes >= share > 0:
-        return Compiled.ADVICE_LARGER_TILE(threads=threads, warps=kernel.warps, share=share)
+        return Compiled.ADVICE_LARGER_TILE(threads=kernel.lanes * warps, warps=warps, share=share)
     return Compiled.ADVICE_NEIGHBOURS()
 
 
 def _by_pointers(kernel: Facts, large: float, submission: Submission) -> Verdict | None:
-    """Accesses to large tiles, each thread with addresses of its own; of a kernel without tiles nothing is asked."""
+    """Returns the verdict on a tile of at least `large` bytes that is moved by pointers, an address for each thread;
+    None if there is none, as in a kernel without tiles."""
     accesses = [access for access in kernel.accesses if access.tile_bytes and access.tile_bytes >= large]
     if not accesses:
         return None
@@ -240,7 +248,7 @@ def _wide_product(kernel: Facts) -> Verdict | None:
 
 
 def resources(facts: list[Facts], target: str) -> str:
-    """Returns what the largest of a call's kernels takes: "sm_90: 30 registers, 64 B shared, 16-byte accesses"."""
+    """Returns the resources of the largest kernel of a call: "sm_90: 30 registers, 64 B shared, 16-byte accesses"."""
     kernel = max(facts, key=lambda kernel: kernel.registers)
     parts = [f"{target}: {kernel.registers} registers"]
     if kernel.spills:
@@ -255,7 +263,7 @@ def resources(facts: list[Facts], target: str) -> str:
 
 
 def _instead(expected: Expectations, model: GpuModel) -> str:
-    """What takes the place of something that is asked for and this GPU lacks."""
+    """Returns the note that pointers move the tiles if descriptors are expected and this GPU lacks them; else ""."""
     return ", pointers in place of descriptors" if expected.descriptors and not model.has_tensor_maps else ""
 
 

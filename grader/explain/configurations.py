@@ -1,8 +1,9 @@
-"""What is wrong with the configurations of an autotuned kernel, or with how one of them is chosen."""
+"""Explains mistakes in the configurations of an autotuned kernel, or in the choice among them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, zip_longest
 
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
@@ -19,13 +20,13 @@ from grader.submission.tuning_lines import (
 from grader.wire.recorded_call import Parameter, RecordedCall
 from grader.wire.recorded_parts import Choice, PlannedLaunch, Sequence, Tuning
 
-# What a configuration shows whose blocks do not suit the grid.
+# Causes that show with a configuration whose blocks do not suit the grid.
 OF_ANOTHER_GRID = (Cause.UNWRITTEN, Cause.DOUBLE_WRITE)
 OF_MEMORY_NOT_CLEARED = (Cause.NOT_ZEROED, Cause.UNINITIALISED_READ)
 
 
 class Configurations(Sentence):
-    """In {config} stands what sets one apart: "BLOCK_N: 64, num_warps: 4"."""
+    """Sentences about configurations; {config} holds the settings of a configuration: "BLOCK_N: 64, num_warps: 4"."""
 
     ONE = "This is configuration {number} of {among} ({config}). The fastest one is used, and that may be any."
     ONE_AFTER_RIGHT_ONES = (
@@ -99,7 +100,7 @@ class Configurations(Sentence):
         "allocate with torch.zeros."
     )
 
-    # Their number.
+    # The number of configurations.
     NOT_TUNED = "{entry} launches its kernel in one configuration: there is nothing to choose from."
     ADVICE_AUTOTUNE = "@triton.autotune(configs=[triton.Config({{...}}), ...], key=[...]) stands above @triton.jit."
     HOW_MANY = "{count:#configuration} to choose from; {least} to {most} are asked for."
@@ -110,14 +111,18 @@ class Configurations(Sentence):
 
 
 def which(call: Sequence, config: int) -> dict[str, int | str]:
-    """The fields of "configuration 2 of 3 (BLOCK_N: 64, num_warps: 4)"."""
+    """Returns the fields of "configuration 2 of 3 (BLOCK_N: 64, num_warps: 4)"."""
     return dict(number=config + 1, count=call.configs, config=call.config_text(config))
 
 
 def named_configuration(
     call: RecordedCall, config: int, verdict: Verdict, submission: Submission, right_before: bool
 ) -> Verdict:
-    """A failure of one configuration, which its second line names, and the last one where nothing else has a line."""
+    """Returns the verdict on a failing configuration with a second sentence that names the configuration.
+
+    right_before: whether the configurations before it are right. A verdict without a line gets the configuration's, if
+    the text tells it.
+    """
     sentence = Configurations.ONE_AFTER_RIGHT_ONES if right_before else Configurations.ONE
     text = call.config_text(config)
     verdict.said.insert(1, sentence(number=config + 1, among=_among(call, submission), config=text))
@@ -126,7 +131,7 @@ def named_configuration(
 
 
 def _among(call: RecordedCall, submission: Submission) -> str:
-    """ "4", or "the 2 that that_fit leaves of 4" where some are pruned away for this call."""
+    """Returns "4", or "the 2 that fits leaves of 4" if the file's function `fits` prunes the others for this call."""
     listed = [tuning.listed for _, tuning in _tunings(call)]
     if len(listed) != 1 or listed[0] <= call.configs:
         return str(call.configs)
@@ -137,7 +142,10 @@ def _among(call: RecordedCall, submission: Submission) -> str:
 
 
 def fixed_grid(call: RecordedCall, wrong: int, right: int, verdict: Verdict) -> Verdict | None:
-    """`verdict`: of the configuration `wrong`; None where the grid is no reason for it."""
+    """Returns the verdict that blames the grid if it suits the configuration `right` and not `wrong`; else None.
+
+    verdict: on the configuration `wrong`.
+    """
     if verdict.id not in OF_ANOTHER_GRID or not any(tuning.fixed_grid for _, tuning in _tunings(call)):
         return None
     pairs = zip(call.launches(wrong), call.launches(right))
@@ -151,7 +159,7 @@ def fixed_grid(call: RecordedCall, wrong: int, right: int, verdict: Verdict) -> 
 
 
 def _differing(call: RecordedCall, wrong: int, right: int) -> list[str]:
-    """Names of the constants that two configurations set otherwise."""
+    """Returns the names of the constants that differ between two configurations."""
     names: dict[str, None] = {}
     for one, other in zip(call.launches(wrong), call.launches(right)):
         names |= dict.fromkeys(name for name, value in one.constants.items() if other.constants.get(name) != value)
@@ -162,7 +170,10 @@ def _differing(call: RecordedCall, wrong: int, right: int) -> list[str]:
 
 
 def wrong_key(call: RecordedCall, again: RecordedCall | None) -> Verdict | None:
-    """A key that tells too little or too much by itself. `again`: the same call, made once more."""
+    """Returns the verdict on a key that names no argument, or a tensor, or changes between two equal calls; else None.
+
+    again: a recording of the same call, made once more; None: no second call is looked at.
+    """
     for choice, tuning in _tunings(call):
         for part in tuning.key:
             if part.kind == "unknown":
@@ -172,15 +183,16 @@ def wrong_key(call: RecordedCall, again: RecordedCall | None) -> Verdict | None:
                 said = Configurations.KEY_OF_A_TENSOR(name=part.name)
                 return _wrong_key(choice, said, Configurations.ADVICE_SIZES())
     if again is not None and _keys(call) != _keys(again):
-        choice, part = next((c, part) for c, t in _tunings(call) for part in t.key)
-        changed = next((name for (name, value), other in zip(_keys(call), _keys(again)) if (name, value) != other), "")
-        said = Configurations.KEY_OF_ITS_OWN(name=changed or part.name)
+        choice, _ = next(chain(_tunings(call), _tunings(again)))  # a key may stand in one of the calls alone
+        name, _ = next(one or other for one, other in zip_longest(_keys(call), _keys(again)) if one != other)
+        said = Configurations.KEY_OF_ITS_OWN(name=name)
         return _wrong_key(choice, said, Configurations.ADVICE_SHAPES())
     return None
 
 
 def left_over(call: RecordedCall, config: int, verdict: Verdict) -> Verdict | None:
-    """A failure of a configuration that this call does not admit, and an earlier one with the same key did."""
+    """Returns the verdict on a failing configuration that is pruned for this call, and that an earlier call with the
+    same key may have chosen; None if it is not pruned."""
     for choice, tuning in _tunings(call):
         if choice.alternatives[config % len(choice.alternatives)].left_over:
             return _pruned(choice, tuning, config, verdict.said[0])
@@ -188,7 +200,8 @@ def left_over(call: RecordedCall, config: int, verdict: Verdict) -> Verdict | No
 
 
 def left_over_in_vain(call: RecordedCall) -> Verdict | None:
-    """A configuration that this call does not admit, cannot run, and may have been chosen before."""
+    """Returns the verdict on a configuration that is pruned for this call and cannot run, and that an earlier call with
+    the same key may have chosen; None if there is none."""
     for choice, tuning in _tunings(call):
         for config, alternative in enumerate(choice.alternatives):
             if alternative.left_over and alternative.error:
@@ -206,7 +219,7 @@ def _pruned(choice: Choice, tuning: Tuning, config: int, found: Said | None) -> 
 
 
 def reused(first: RecordedCall, other: RecordedCall, submission: Submission) -> Verdict | None:
-    """Whether a call of another size gets the choice that was made for the first."""
+    """Returns the verdict if a call of other sizes has the key of the first call, and so gets its choice; else None."""
     if _keys(first) != _keys(other):
         return None
     (choice, tuning), *_ = _tunings(first)
@@ -242,7 +255,10 @@ def _keys(call: RecordedCall) -> list[tuple[str, str]]:
 
 
 def changed_by_tuning(call: RecordedCall, result: str, updated: list[str], shown: Said | None) -> Verdict:
-    """`updated`: the kernel's arguments that its trial runs change; `shown`: what became of the result."""
+    """Returns the verdict on a result that is wrong because trial runs change the call's own memory.
+
+    result: its name. updated: the kernel's arguments that trial runs change. shown: the first wrong element.
+    """
     choice, tuning = next(_tunings(call))
     cleared = [name for name in tuning.zeroed if name in updated]
     if cleared:
@@ -263,17 +279,18 @@ def changed_by_tuning(call: RecordedCall, result: str, updated: list[str], shown
 
 
 def cleared_only_while_tried(call: RecordedCall, verdict: Verdict) -> None:
-    """Says so, where a result needs what reset_to_zero does in the first call alone."""
+    """Says that reset_to_zero clears memory in the first call with a key alone, if the verdict may be due to this."""
     names = [name for _, tuning in _tunings(call) for name in tuning.zeroed]
     if names and verdict.id in OF_MEMORY_NOT_CLEARED:
         verdict.said.insert(1, Configurations.CLEARED_ONLY_WHILE_TRIED(names=names))
 
 
-# ---- their number ----------------------------------------------------------------------------------------------------
+# ---- the number of configurations ------------------------------------------------------------------------------------
 
 
 def not_tuned(call: RecordedCall, entry: str, least: int, most: int) -> Verdict | None:
-    """Whether there is too little, or too much, to choose from."""
+    """Returns the verdict if the kernel is not autotuned, or lists fewer than `least` or more than `most`
+    configurations; else None."""
     launch = next(call.launches(), None)
     tunings = list(_tunings(call))
     if not tunings:
@@ -291,14 +308,14 @@ def _tunings(call: RecordedCall) -> Iterator[tuple[Choice, Tuning]]:
 
 
 def _short(config: str) -> str:
-    """Without what Triton writes of every configuration."""
+    """Returns the settings of a configuration without Triton's defaults, as "maxnreg: None" and "num_ctas: 1"."""
     return ", ".join(one for one in config.split(", ") if not one.endswith(": None") and one != "num_ctas: 1")
 
 
 def at_its_line(verdict: Verdict, submission: Submission) -> Verdict:
-    """With the line where the key, the list or the grid is written; it has that of the launch until then.
+    """Returns the verdict with the line of the key, the list or the grid; until now it has the line of the launch.
 
-    Where the text does not tell, no line is named: what is wrong with a choice does not stand at the launch.
+    The line is 0 if the text does not tell it: what is wrong with a choice does not stand at the launch.
     """
     if verdict.id == Cause.WRONG_KEY:
         verdict.line = line_of_key(submission.tree)
@@ -310,6 +327,6 @@ def at_its_line(verdict: Verdict, submission: Submission) -> Verdict:
 
 
 def launched_lines(call: RecordedCall) -> set[int]:
-    """Of the launches that have a choice."""
+    """Returns the lines of the launches that have a choice of configurations."""
     steps = (step for choice, _ in _tunings(call) for one in choice.alternatives for step in one.steps)
     return {step.line for step in steps if isinstance(step, PlannedLaunch)}

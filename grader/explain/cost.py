@@ -1,4 +1,4 @@
-"""What a right kernel costs without a GPU: bytes moved against the least possible, and programs that do nothing."""
+"""Judges the cost of a right call without a GPU: its memory traffic, its launches, and programs that do nothing."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from grader.submission.text import Submission, line_of_only_store
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
 
-SLACK = 1e-6  # of a reading; counts are exact, divisions are not
-LITTLE = 0.1  # of all bytes of a call: so many may be moved a few at a time, or lie apart
+SLACK = 1e-6  # of a ratio that is compared with its limit: counts are exact, divisions are not
+LITTLE = 0.1  # share of a call's bytes that may be moved a few at a time, or lie apart
 
 
 class Cost(Sentence):
-    """What is more than enough, and what to do about it."""
+    """Sentences about costs that are higher than needed, and about ways to lower them."""
 
     LAUNCHES = "{launches} kernels are launched; {most} are enough."
     SECOND_LAUNCH = "{launches} kernels are launched; 1 is enough."
@@ -113,30 +113,30 @@ class Cost(Sentence):
 
 @dataclass(frozen=True)
 class Elements:
-    """A limit as a number of elements, where it is no multiple of the argument's size: rows of a table."""
+    """A limit as a number of elements, for an argument of which a call needs only a part, such as rows of a table."""
 
     count: int
 
 
 @dataclass
 class TrafficLimits:
-    """How often each argument may be read and each result written, in multiples of its own size."""
+    """The limits of a call's cost. Reads and writes are limited for each tensor, in multiples of its size."""
 
     reads: dict[str, float] = field(default_factory=dict)
     writes: dict[str, float] = field(default_factory=dict)
     idle: int | None = None  # programs that may touch no memory; None: not asked
     programs: int | None = None  # programs of all launches; None: not asked
-    launches: int | None = None  # of kernels; None: not asked
+    launches: int | None = None  # kernels launched in the call; None: not asked
     moved: float | None = None  # bytes in whole sectors for each byte used; None: not asked
-    lanes: float | None = None  # of one instruction for each element that it touches; None: not asked
-    share: dict[str, float] = field(default_factory=dict)  # of an input that one program may read
-    scratch: float | None = None  # bytes moved in memory of its own for each byte of a tensor; None: not asked
-    kept: int | None = None  # numbers in such memory, all of them in fp32; None: not asked
+    lanes: float | None = None  # of an instruction, for each element that it touches; None: not asked
+    share: dict[str, float] = field(default_factory=dict)  # of an input's size that a program may read; 0.5: half
+    scratch: float | None = None  # bytes moved in memory that only kernels see, per byte of tensors; None: not asked
+    kept: int | None = None  # numbers in this memory, all in fp32; None: not asked
     float_atomics: bool = True  # whether programs may add floats by atomics
-    multiprocessors: int = 0  # of the GPU that the host function is told of; 0: those of the model
+    multiprocessors: int = 0  # that the test tells the host function; 0: the test tells no number
 
 
-Limit = float | dict[str, float | Elements]  # for all tensors, or for each by its name
+Limit = float | dict[str, float | Elements]  # the same for all tensors, or by the name of each
 
 
 def limits_of(
@@ -147,9 +147,9 @@ def limits_of(
     share: Limit | None,
     others: TrafficLimits,
 ) -> TrafficLimits:
-    """Returns the limits of a call with these data; one number stands for every input, or for every result.
+    """Returns the limits of a call with these data; a number holds for every input, or in `writes` for every result.
 
-    `others`: the other limits.
+    `others`: the limits that are not stated for each tensor.
     """
     filled = set(exercise.written) - set(exercise.updates)
     inputs, results = [n for n in exercise.arguments if n not in filled], [one.name for one in exercise.results]
@@ -161,20 +161,20 @@ def limits_of(
 
 
 def _multiples(limit: Limit, names: list[str], sizes: dict[str, int]) -> dict[str, float]:
-    """The limit of each tensor by its name, in multiples of its size; `names`: of all that one number stands for."""
+    """Returns the limit of each tensor by name, in multiples of its size; a number holds for all of `names`."""
     each = limit if isinstance(limit, dict) else dict.fromkeys(names, limit)
     return {name: one.count / sizes[name] if isinstance(one, Elements) else one for name, one in each.items()}
 
 
 def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: int) -> Verdict:
-    """`reply` comes from a call that counted its traffic and gave the right values."""
+    """Returns the verdict on a right call that counted its traffic for groups of `at_once` neighbouring programs."""
     verdict = _judged(reply, limits, exercise, at_once)
     verdict.figures |= _figures(reply, limits)
     return verdict
 
 
 def at_its_store(verdict: Verdict, submission: Submission) -> Verdict:
-    """Names the line of what is written too often, where the kernels have one store alone."""
+    """Returns the verdict, with the line of the kernels' only store if a result is written too often."""
     written = {Cost.WRITTEN, Cost.WRITTEN_AGAIN, Cost.WRITTEN_IN_FULL}
     line = line_of_only_store(submission.tree) if written & {one.sentence for one in verdict.said} else 0
     if line:
@@ -184,7 +184,7 @@ def at_its_store(verdict: Verdict, submission: Submission) -> Verdict:
 
 
 def _figures(reply: Reply, limits: TrafficLimits) -> dict[str, float]:
-    """How often each argument was moved, in multiples of its size, and how often it may be."""
+    """Returns the number of programs, and how often each tensor was moved and may be, in multiples of its size."""
     figures: dict[str, float] = {"programs": sum(_programs(launch) for launch in reply.launches)}
     for item in reply.traffic:
         if item.size and item.argument in limits.reads:
@@ -248,7 +248,7 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
 def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple[Said, Said]:
     if not most:
         return Cost.NOT_NEEDED(name=name, share=100 * times), Cost.ADVICE_LEAVE_ALONE()
-    if most < 1:  # of a table only some rows are needed
+    if most < 1:  # only some rows of a table are needed
         return Cost.ROWS_READ(name=name, times=times / most), Cost.ADVICE_BEFORE_LOOP()
     read: Fields = dict(name=name, times=times)
     if at_once == 1:
@@ -269,7 +269,7 @@ def _written_too_often(name: str, times: float, most: float) -> Said:
 
 
 def _repeated(traffic: list[Traffic], most: float | None) -> Verdict | None:
-    """Lanes of one access that share an address: each of them asks for itself, and holds a copy."""
+    """Returns the verdict on a tensor whose elements are each asked for by several lanes of an access; else None."""
     if most is None:
         return None
     for item in traffic:
@@ -284,7 +284,10 @@ def _repeated(traffic: list[Traffic], most: float | None) -> Verdict | None:
 
 
 def _scattered(traffic: list[Traffic], most: float | None) -> Verdict | None:
-    """Lanes whose addresses lie apart: a GPU moves a whole sector for each. What is little of a call may lie apart."""
+    """Returns the verdict on lanes whose addresses lie apart, in a tensor of a share from LITTLE on; else None.
+
+    A GPU moves a whole sector for each of these lanes.
+    """
     if most is None:
         return None
     total = sum(item.moved for item in traffic)
@@ -300,7 +303,8 @@ def _scattered(traffic: list[Traffic], most: float | None) -> Verdict | None:
 
 
 def _one_by_one(traffic: list[Traffic], most: float | None) -> Verdict | None:
-    """Accesses that fill no sector: `used` leaves them out, so that a number per row or per program costs nothing."""
+    """Returns the verdict on a tensor that is mostly moved by accesses that fill no sector; else None. `used` leaves
+    these accesses out, so that a number per row or per program costs nothing."""
     if most is None:
         return None
     total = sum(item.read + item.written for item in traffic)
@@ -314,7 +318,7 @@ def _one_by_one(traffic: list[Traffic], most: float | None) -> Verdict | None:
 
 
 def _unshared(traffic: list[Traffic], most: dict[str, float]) -> Verdict | None:
-    """One program that does what many could."""
+    """Returns the verdict on an input of which a single program reads more than its share; else None."""
     for item in traffic:
         if item.argument in most and _share(item) > most[item.argument] + SLACK:
             return failed(
@@ -331,7 +335,7 @@ def _share(item: Traffic) -> float:
 
 
 def _stored(traffic: list[Traffic], named: set[str], most: float | None) -> Verdict | None:
-    """Memory that only kernels see, which holds more than they have to tell each other."""
+    """Returns the verdict on memory that only kernels see, if over `most` bytes move there per byte of the tensors."""
     moved = sum(item.read + item.written for item in traffic if item.argument not in named)
     times = moved / max(sum(item.size for item in traffic if item.argument in named), 1)
     if most is None or times <= most + SLACK:
@@ -340,7 +344,7 @@ def _stored(traffic: list[Traffic], named: set[str], most: float | None) -> Verd
 
 
 def _kept(scratch: list[Traffic], most: int | None) -> Verdict | None:
-    """Returns what is wrong with the numbers that one launch leaves for another one: their count, and fp32 each."""
+    """Returns the verdict on numbers that a launch leaves for another: above `most`, or not of 4 bytes; else None."""
     if most is None:
         return None
     for item in scratch:
@@ -378,7 +382,7 @@ def _more_than(limits: TrafficLimits, most: int, launched: int, idle: int) -> Sa
 
 
 def _fewer_than(launched: int, multiprocessors: int) -> Said:
-    """The sentence where as many programs as multiprocessors are wanted."""
+    """Returns the sentence about fewer programs than multiprocessors, where a program for each is expected."""
     are = "is" if launched == 1 else "are"
     return Cost.TOO_FEW_THAT_WALK(launched=launched, are=are, multiprocessors=multiprocessors, most=multiprocessors)
 

@@ -1,4 +1,4 @@
-"""A call that does something else than it does as the first of its process: something is kept from earlier calls."""
+"""Explains a call that does something else than as the first of its process: it keeps something from earlier calls."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from grader.submission.text import Submission
 from grader.wire.recorded_call import Kernel, Recipe, RecordedCall
 from grader.wire.recorded_parts import PlannedLaunch, steps_with
 
-SPEAKS_FOR_ITSELF = ("error", "result", "refused")  # kinds of verdicts that say more than where the mistake shows
+SPEAKS_FOR_ITSELF = ("error", "result", "refused")  # kinds of verdicts that name a mistake, and not only where it shows
 DIFFERS = "{entry} does not do the same in every call: "
 
 
 class EarlierCalls(Sentence):
-    """What a call does here, and does not do as the first call of a process."""
+    """Sentences about what a call does here, and does not do as the first call of a process."""
 
     FAILS_HERE = DIFFERS + "it fails here, and does not as the first call of a process."
     FAILS_ALONE = DIFFERS + "it fails only as the first call of a process."
@@ -39,7 +39,10 @@ class Told:
 
 
 def depends_on_earlier_calls(here: RecordedCall, alone: RecordedCall, exercise: Exercise) -> Told | None:
-    """`here`: a recording among others. `alone`: one of the same call, before any other. None: they are the same."""
+    """Returns the first difference between two recordings of a call; None if there is none.
+
+    here: the call after other calls. alone: the call as the first of a process.
+    """
     entry = exercise.entry
     if _how_it_failed(here) != _how_it_failed(alone):
         differs = EarlierCalls.FAILS_HERE if here.error or here.refusals else EarlierCalls.FAILS_ALONE
@@ -64,7 +67,10 @@ def depends_on_earlier_calls(here: RecordedCall, alone: RecordedCall, exercise: 
 
 
 def add_to(verdict: Verdict, told: Told, submission: Submission, exercise: Exercise) -> None:
-    """In front of what wrong values look like, behind what is an error by itself. Of several results one is named."""
+    """Adds the difference behind the sentences of an error; otherwise replaces the verdict's sentences by it.
+
+    A verdict that an entry with several results is stateful keeps its first sentence, which names the result.
+    """
     why = EarlierCalls.NOTHING_KEPT()
     if verdict.kind in SPEAKS_FOR_ITSELF:
         verdict.said += [told.said, why]
@@ -76,7 +82,7 @@ def add_to(verdict: Verdict, told: Told, submission: Submission, exercise: Exerc
 
 
 def _how_it_failed(call: RecordedCall) -> tuple:
-    """Without messages, which may name places in memory."""
+    """Returns the error and the refusals of a call without their messages, which may name places in memory."""
     error = call.error and (call.error.kind, call.error.type, call.error.line)
     return error, [(refusal.operation, refusal.line) for refusal in call.refusals]
 
@@ -92,7 +98,8 @@ def _launches(call: RecordedCall) -> list[PlannedLaunch]:
 
 
 def _made_of(kernel: Kernel) -> Recipe:
-    """Without the module's constants: a kernel is compiled once, and other calls set others of them."""
+    """Returns a kernel's recipe without the module's constants: a kernel is compiled once, and later calls may set
+    other constants."""
     return replace(kernel.recipe, scopes=[])
 
 

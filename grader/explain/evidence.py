@@ -1,4 +1,4 @@
-"""What is known about one call that went wrong; each explainer takes what it needs."""
+"""Collects what is known about a call that went wrong; each explainer takes what it needs."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Evidence:
     trial: Trial
     inputs: list[Argument]
     reply: Reply
-    wanted: Wanted  # the result that is looked at
+    wanted: Wanted  # the result that the explanation is about
     constants: dict[str, int]  # block sizes in force: the module's own and the trial's
-    right_when_contiguous: bool = False  # a trial with contiguous arguments only has passed in this run
+    right_when_contiguous: bool = False  # trials of contiguous arguments alone have passed in this run, and none failed
     right_before: set[str] = field(default_factory=set)  # bounds of the trials that passed in this run
-    right_trials: list[Trial] = field(default_factory=list)  # these trials
-    right_results: list[str] = field(default_factory=list)  # of this call
+    right_trials: list[Trial] = field(default_factory=list)  # the trials that passed in this run
+    right_results: list[str] = field(default_factory=list)  # names of the results of this call that are right
 
     @property
     def returns(self) -> str:
@@ -56,7 +56,7 @@ class Evidence:
 
     @property
     def launch(self) -> Launch | None:
-        """The launch that wrote the result last, as far as its grid tells; the last one, where nobody wrote it."""
+        """The last launch of the grid that wrote the result last, else the last launch; None without launches."""
         launches = self.reply.launches
         grid = self.writers.grid if self.writers is not None else []
         wrote = [one for one in launches if [max(1, size) for size in (*one.grid, 1, 1)[:3]] == grid]
@@ -68,7 +68,7 @@ class Evidence:
         return list(tensors_of(self.exercise.arguments, self.inputs))
 
     def reference(self, arguments: Sequence[Argument]) -> torch.Tensor | None:
-        """What the result would be with these arguments, [result's shape]; None where there is none."""
+        """Returns the right result for these arguments, [result's shape]; None if the reference cannot take them."""
         place = [one.name for one in self.exercise.results].index(self.wanted.name)
         try:
             return self.exercise.expected(arguments)[place]
@@ -81,7 +81,7 @@ class Evidence:
 
     @property
     def missing_axis_text(self) -> str:
-        """ "the kernel uses tl.program_id(1), but the grid has 1 axis", or "" """
+        """Text such as "the kernel uses tl.program_id(1), but the grid has 1 axis"; "" if no axis is missing."""
         axes = max((len(launch.grid) for launch in self.reply.launches), default=3)
         missing = [axis for axis in sorted(self.kernel_text.axes) if isinstance(axis, int) and axis >= axes]
         plural = "axis" if axes == 1 else "axes"
@@ -89,42 +89,42 @@ class Evidence:
 
     @property
     def line_of_missing_axis(self) -> int:
-        """The line in which the kernel asks for a missing axis; 0 if it asks for none."""
+        """The first line in which a launched kernel asks for an axis that no grid has; 0 if there is none."""
         axes = max((len(launch.grid) for launch in self.reply.launches), default=3)
         lines = (axes_asked_for(self.submission.tree, one.kernel) for one in self.reply.launches)
         return min((line for one in lines for axis, line in one.items() if axis >= axes), default=0)
 
     @property
     def line_of_maximum(self) -> int:
-        """The line of a tl.maximum with 0 that drops NaN; 0 where the text does not tell."""
+        """The line of the only tl.maximum with 0 that drops NaN; 0 if the text does not tell it."""
         return line_of_maximum_with_0(self.submission.tree)
 
     def rounding(self, of_a_sum: bool = False) -> Rounding | None:
-        """Returns where the kernel converts what it computes with to 16 bits; None where the text does not tell."""
+        """Returns the only place where a kernel rounds to 16 bits what it computes with afterwards; None if unknown."""
         return line_of_rounding(self.submission.tree, short_dtype(self.trial.dtype), of_a_sum)
 
     def argument(self, name: str) -> torch.Tensor | None:
-        """An argument of the entry, or a result, by name."""
+        """Returns the tensor of an argument or a result by its name; None if there is none."""
         return dict(self.tensors).get(name, self.reply.outputs.get(name))
 
     def source_line(self, number: int) -> Said | None:
-        """The line as it stands in the file; None when it is unknown."""
+        """Returns the line as it stands in the file, with its number; None if it is unknown."""
         return source_line(self.submission, number)
 
     def lacks_mask(self, line: int, function: str) -> bool:
-        """Whether the tl.load or tl.store at `line` is there and has no mask."""
+        """Returns whether there is a tl.load or tl.store (`function`) at `line`, and it has no mask."""
         call = access_at(self.submission.tree, line, function)
         return call is not None and not has_mask(call) and not takes_corner(call)
 
     def by_descriptor(self, line: int, function: str) -> bool:
-        """Whether the load or store at `line` is that of a descriptor, which has a corner in place of a mask."""
+        """Returns whether the load or store at `line` is a descriptor's, which takes a corner and no mask."""
         call = access_at(self.submission.tree, line, function)
         return call is not None and takes_corner(call)
 
 
 @dataclass(kw_only=True)
 class Compared(Evidence):
-    """An Evidence whose result has been compared with the reference."""
+    """Evidence whose result has been compared with the reference."""
 
     comparison: Comparison
 
@@ -134,7 +134,7 @@ class Compared(Evidence):
 
 
 def compared(evidence: Evidence, comparison: Comparison) -> Compared:
-    """Returns what is known of a call together with this comparison of the result that is looked at."""
+    """Returns the evidence together with the comparison of its result."""
     return Compared(**vars(evidence), comparison=comparison)
 
 
@@ -143,16 +143,16 @@ class Place(Sentence):
 
 
 def source_line(submission: Submission, number: int) -> Said | None:
-    """ "Line 21:  x = tl.load(...)"; None when the line is unknown."""
+    """Returns "Line 21:  x = tl.load(...)"; None if the line is unknown."""
     code = submission.line(number)
     return Place.LINE(line=number, code=code) if code else None
 
 
 def in_line(line: int) -> str:
-    """Behind a noun; "" where the line is unknown."""
+    """Returns " in line 21", to follow a noun; "" if the line is unknown."""
     return f" in line {line}" if line else ""
 
 
 def number_text(number: torch.Tensor) -> str:
-    """Of one element: six digits of a float, all of a whole number."""
+    """Returns the text of a tensor of one element: six digits of a float, all digits of a whole number."""
     return f"{number.item():.6g}" if number.is_floating_point() else str(number.item())

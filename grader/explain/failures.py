@@ -1,4 +1,4 @@
-"""A submission that could not be read, loaded or called, or whose process ended: what happened and what to do."""
+"""Explains a submission that could not be read, loaded or called, or whose process ended, and says what to do."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from grader.submission.text import Submission, builtin_at
 from grader.wire.messages import Failure
 from grader.wire.reply import Refusal, Reply
 
-MOST_WORD, MOST_MESSAGE = 80, 400  # characters of what Python, torch or Triton say
+MOST_WORD, MOST_MESSAGE = 80, 400  # characters of a word, and of a message, by Python, torch or Triton
 MOST_REFUSED = 8  # names that a verdict lists
 
-# Built-in functions of Python that a beginner calls on a tile, and what does the same there.
+# Built-in functions of Python that a beginner calls on a tile, each with what does the same on a tile.
 OF_TILES = {
     "max": "tl.max(x, 0)", "min": "tl.min(x, 0)", "sum": "tl.sum(x, 0)", "abs": "tl.abs(x)", "len": "the block size",
     "any": "tl.max(x, 0)", "all": "tl.min(x, 0)", "round": "tl.floor(x + 0.5)", "float": "x.to(tl.float32)",
     "int": "x.to(tl.int32)",
 }  # fmt: skip
 
-# Operations that hand values of a tensor to Python, and how they are written.
+# Operations that hand values of a tensor to Python, each as a learner writes it; "": under the same name.
 ASKS_FOR_VALUES = {
     ".item()": "", ".tolist()": "", ".numpy()": "", ".cpu()": "",
     ".__float__()": "float(...)", ".__int__()": "int(...)", ".__complex__()": "complex(...)",
@@ -40,7 +40,10 @@ ASKS_FOR_VALUES = {
 
 
 class Failures(Sentence):
-    """Where no line is known, {in_line} (" in line 12") and {at_line} (" (line 12)") are empty, and {line} is "?"."""
+    """Sentences about failures.
+
+    If no line is known, {in_line} (" in line 12") and {at_line} (" (line 12)") are empty, and {line} is "?".
+    """
 
     # The file as a whole.
     MISSING = "There is no file {name}: it is what you write, and what is graded."
@@ -146,7 +149,7 @@ class Failures(Sentence):
     GARBLED = "{what} left its process unable to answer ({message})."
     ADVICE_DESCRIPTORS = "Your file must leave file descriptors and the grader alone."
 
-    # What torch does in place of the kernel.
+    # Work that torch does instead of the kernel.
     COMPUTES = "{operation}{in_line} does work that your kernel has to do."
     ASSIGNS = "The assignment to elements of a tensor{in_line} does work that your kernel has to do."
     INDEXES = "Indexing a tensor with a tensor or a list{in_line} does work that your kernel has to do."
@@ -157,7 +160,7 @@ class Failures(Sentence):
     )
 
 
-OF_SUBSCRIPTS = {"[...]": Failures.INDEXES, "[...] =": Failures.ASSIGNS}  # by the name of what was refused
+OF_SUBSCRIPTS = {"[...]": Failures.INDEXES, "[...] =": Failures.ASSIGNS}  # by the name of the refused operation
 OF_FILES = {
     "missing": Failures.MISSING,
     "no-file": Failures.NO_FILE,
@@ -185,7 +188,7 @@ OF_CALLS = {
     "not-known": Failures.NOT_KNOWN,
     "kernel": Failures.KERNEL,
 }
-# What Triton and torch say of common mistakes, and what it means.
+# Parts of what Python, Triton or torch say of common mistakes, each with a sentence that explains it.
 PLAIN_WORDS = {
     "'int' object is not iterable": Failures.LIKE_A_LIST,
     "'range' object has no attribute": Failures.RANGE,
@@ -205,7 +208,7 @@ UNLIKE_SIZES = re.compile(r"incompatible dimensions at index (\d+): (\d+) and (\
 
 
 def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
-    """The file as a whole: nothing of it could be called."""
+    """Returns the verdict on a file that could not be read or imported, so that nothing in it could be called."""
     if (told := tuning_result(failure, submission)) is not None:
         said, line = told
         return _failure(replace(failure, line=line), said, submission, "file")
@@ -216,7 +219,7 @@ def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -
 
 
 def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
-    """The text of the file names what no kernel may: all of it, so that it is mended at once."""
+    """Returns the verdict on names in the file that no kernel may use; it lists several, to be mended at once."""
     first, others = refused[0], refused[1:MOST_REFUSED]
     left = len(refused) - MOST_REFUSED
     more = Failures.MORE_REFUSED(count=left) if left > 0 else None
@@ -226,7 +229,7 @@ def not_allowed(refused: list[Refused], submission: Submission) -> Verdict:
 
 
 def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict:
-    """The entry was called and did not return."""
+    """Returns the verdict on a call of the entry that failed."""
     said = _of_a_mistake(failure, submission, exercise)
     told = tuning_result(failure, submission) or launch_arguments(failure, submission)
     if said is None and told is not None:
@@ -247,7 +250,7 @@ def call_failure(failure: Failure, submission: Submission, exercise: Exercise) -
 
 
 def kernel_mistake(failure: Failure, submission: Submission, exercise: Exercise) -> Verdict | None:
-    """What the compiler refuses and a beginner often writes, in plain words; None: it is something else."""
+    """Returns the verdict in plain words on a common mistake that the compiler refuses; None for anything else."""
     said = _of_a_mistake(failure, submission, exercise)
     if name := builtin_at(submission.tree, failure.line, OF_TILES):
         said = Failures.BUILTIN(builtin=name, at_line=_at_line(failure.line), instead=OF_TILES[name])
@@ -260,7 +263,7 @@ def _of_a_mistake(failure: Failure, submission: Submission, exercise: Exercise) 
 
 
 def _filled(sentence: Failures, failure: Failure, submission: Submission, exercise: Exercise) -> Said:
-    """With those of its fields that any failure has."""
+    """Returns the sentence, filled in with what is known of any failure."""
     message = shortened(" ".join(failure.message.split())).rstrip(".") or failure.type
     meet = UNLIKE_SIZES.search(failure.message)
     evidence = dict(
@@ -299,7 +302,7 @@ def _operands(failure: Failure) -> Said | None:
 
 
 def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Exercise) -> Verdict:
-    """The child died, hung or sent nonsense, during a call or while it imported the file."""
+    """Returns the verdict on a child that died, hung or sent nonsense, in a call or (`at_import`) in the import."""
     what, kind = (f"Importing {submission.path.name}", "file") if at_import else (exercise.entry, "ended")
     if how.how == "time":
         return out_of_time(what, kind, how, at_import, submission)
@@ -324,7 +327,7 @@ def _crash(what: str, number: int) -> Said:
 
 
 def refusal(refusals: list[Refusal], submission: Submission, exercise: Exercise) -> Verdict:
-    """A torch operation did work that belongs in the kernel."""
+    """Returns the verdict on the first torch operation that was refused: it computes, or asks for values."""
     first = refusals[0]
     operation, where = first.operation, in_line(first.line)
     if operation in ASKS_FOR_VALUES:
@@ -340,13 +343,13 @@ def refusal(refusals: list[Refusal], submission: Submission, exercise: Exercise)
 def _computes(operation: str, where: str) -> Said:
     if operation in OF_SUBSCRIPTS:
         return OF_SUBSCRIPTS[operation](in_line=where)
-    if " " in operation:  # words, and no name of torch's
+    if " " in operation:  # words, not a name in torch
         operation = operation[:1].upper() + operation[1:]
     return Failures.COMPUTES(operation=operation, in_line=where)
 
 
 def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
-    """Threads or processes that outlive the call."""
+    """Returns the verdict on threads or processes that outlive the call; None if there are none."""
     entry, threads, processes = exercise.entry, reply.threads, reply.processes
     if threads and processes:
         said = Failures.LEFT_BOTH(entry=entry, threads=threads, processes=processes)
@@ -360,12 +363,12 @@ def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
 
 
 def _at_line(line: int) -> str:
-    """Behind a sentence or a half of one; "" where the line is unknown."""
+    """Returns " (line 12)", to follow a sentence or a part of it; "" if the line is unknown."""
     return f" (line {line})" if line else ""
 
 
 def shortened(text: str) -> str:
-    """Long words, and a long text, by their beginning and their end: what is alike up to there differs somewhere."""
+    """Returns the text, with the middle cut out of long words and of a long text: beginning and end tell the most."""
     words = [word if len(word) <= MOST_WORD else f"{word[:40]}...{word[-20:]}" for word in text.split(" ")]
     text = " ".join(words)
     return text if len(text) <= MOST_MESSAGE else f"{text[: MOST_MESSAGE - 100]} ... {text[-100:]}"

@@ -1,11 +1,11 @@
-"""What fence there is around a submission, in words: for those who run the file of somebody else."""
+"""Describes the fence around a submission, for people who run somebody else's file."""
 
 from __future__ import annotations
 
 from grader.sentences import Said, Sentence
 from grader.wire.fence import Fence
 
-SIGNALS_FROM = 6  # Landlock's ABI that keeps signals in
+SIGNALS_FROM = 6  # the first ABI of Landlock that keeps signals in
 
 
 class Fences(Sentence):
@@ -20,7 +20,7 @@ class Fences(Sentence):
 
 
 def told(fence: Fence) -> list[Said]:
-    """Returns the sentence about a whole fence; where it is not whole, one for each part that is missing."""
+    """Returns the sentence about a whole fence, or else a sentence for each part that is missing."""
     missing = []
     if fence.landlock == 0:
         missing.append(Fences.NO_LANDLOCK())
@@ -34,5 +34,5 @@ def told(fence: Fence) -> list[Said]:
 
 
 def is_whole(fence: Fence) -> bool:
-    """Returns True where nothing of the fence is missing."""
+    """Returns True if no part of the fence is missing."""
     return fence.landlock >= SIGNALS_FROM and fence.seccomp and fence.capabilities

@@ -1,4 +1,4 @@
-"""Kernels that are launched and cannot be made of the file alone."""
+"""Explains launches of kernels that cannot be made from the file alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ForeignKernel(Sentence):
 
 
 def foreign_kernel(failure: Failure) -> Verdict:
-    """`failure`: of one of KINDS."""
+    """Returns the verdict on a failure of a kind in KINDS."""
     if failure.kind == FOREIGN_KERNEL:
         said, advice = ForeignKernel.NOT_IN_FILE(name=failure.kernel), ForeignKernel.ADVICE_OWN()
     else:

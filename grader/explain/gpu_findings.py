@@ -1,4 +1,4 @@
-"""What a replay on a GPU shows that the interpreter cannot: the sentences."""
+"""Explains what a replay on a GPU shows and the interpreter cannot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.sentences import Sentence
 
 
 class Gpu(Sentence):
-    """What a GPU shows."""
+    """Sentences about what a GPU shows."""
 
     HANGS = "On the GPU the kernel does not end: it was stopped."
     STOPPED = "The GPU stopped the kernel: {reason}."
@@ -60,7 +60,7 @@ class Gpu(Sentence):
     )
 
 
-# By what stands in the driver's error.
+# Sentences, by a part of the driver's error.
 FAULTS = {
     "ILLEGAL_ADDRESS": Gpu.NO_TENSOR_THERE,
     "illegal memory access": Gpu.NO_TENSOR_THERE,
@@ -73,7 +73,7 @@ SIDES = {"before": "before the start", "after": "past the end"}
 
 
 def fault(ended: ReplayEnded) -> Verdict:
-    """The GPU, or its driver, gave up on a kernel."""
+    """Returns the verdict on a kernel that was stopped: it did not end, or the GPU or its driver gave up on it."""
     if ended.how == "time":
         return failed(Cause.GPU_HANGS, Gpu.HANGS(), kind="memory")
     known = next((sentence for name, sentence in FAULTS.items() if name in ended.detail), None)

@@ -1,4 +1,4 @@
-"""What an entry did beside launching its kernels and must not do, or what it did in their place."""
+"""Explains an entry that changes its inputs, changes files, or returns without a launch."""
 
 from __future__ import annotations
 

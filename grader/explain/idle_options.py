@@ -1,4 +1,4 @@
-"""Options of a launch that stand in the dictionary of a triton.Config, where Triton does not look for them."""
+"""Explains options of a launch in the dictionary of a triton.Config, where Triton does not look for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from grader.course.exercise import in_words
 from grader.sentences import Said, Sentence
 from grader.submission.nodes import called_name, calls_in
 
-OF_CONFIG = ("num_warps", "num_stages", "num_ctas")  # arguments whose values, given or not, win over the dictionary's
+# Arguments of triton.Config: their values, given or default, win over the dictionary's.
+OF_CONFIG = ("num_warps", "num_stages", "num_ctas")
 
 
 class IdleOptions(Sentence):
@@ -19,7 +20,7 @@ class IdleOptions(Sentence):
 
 
 def idle_options(tree: ast.Module) -> Said | None:
-    """Returns the sentence about the first such dictionary; None where there is none."""
+    """Returns the sentence about the first triton.Config with options in its dictionary; None if there is none."""
     for node in calls_in([tree]):
         if called_name(node) != "Config":
             continue

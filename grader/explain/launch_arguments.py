@@ -1,4 +1,4 @@
-"""Arguments of a launch that are given twice, or not at all: Python speaks of Triton's own functions there."""
+"""Explains arguments of a launch that are given twice or not at all: Python's messages name functions of Triton."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from grader.course.exercise import in_words
 from grader.explain.evidence import in_line
 from grader.explain.slips import misplaced_arguments
 from grader.sentences import Said, Sentence
-from grader.submission.nodes import calls_in, covers
+from grader.submission.nodes import all_parameters, calls_in, covers
 from grader.submission.text import Submission, calls_of, kernels_of, launches_of
 from grader.submission.tuning_lines import function_that_returns_nothing
 from grader.wire.messages import LAUNCH_OPTIONS, Failure
 
-# Messages of Python about a launch with Triton's own `run`, and of Triton before it measures.
+# Messages about a launch: Python's, about Triton's function `run`, and Triton's, before it measures.
 TWICE = re.compile(r"\brun\w*\(\) got multiple values for keyword argument '(\w+)'|Conflicting meta-parameters: (\w+)")
 MISSING = re.compile(r"dynamic_func\(\) missing \d+ required (?:positional|keyword-only) arguments?: (.*)")
 
@@ -72,7 +72,8 @@ def launch_arguments(failure: Failure, submission: Submission) -> tuple[Said, in
 
 
 def _of_the_host(failure: Failure, tree: ast.Module) -> Said | None:
-    """Returns the sentence about a call of the host function that Triton, or Python, puts in words of its own."""
+    """Returns the sentence about a mistake in the host function that Triton or Python tells in its own terms; None for
+    any other failure."""
     where = dict(in_line=in_line(failure.line))
     if found := TOO_MANY.search(failure.message):
         return LaunchArguments.TOO_MANY(parameter=found[1], **where)
@@ -103,12 +104,12 @@ def _root(called: ast.expr) -> ast.expr:
 
 
 def _kernels(tree: ast.Module) -> dict[str, list[str]]:
-    """The names of the kernels, each with those of its parameters."""
-    return {one.name: [argument.arg for argument in one.args.args] for one in kernels_of(tree)}
+    """Returns the names of the kernels, each with the names of its parameters."""
+    return {one.name: all_parameters(one) for one in kernels_of(tree)}
 
 
 def _unknown_names(tree: ast.Module, line: int) -> list[str]:
-    """The names by which the launch in this line passes arguments, and which are no parameters of its kernel."""
+    """Returns the names that this line's launch passes and that are neither parameters of its kernel nor options."""
     for launch in launches_of(tree):
         if covers(launch.call, line) and launch.kernel in _kernels(tree):
             known = {*_kernels(tree)[launch.kernel], *LAUNCH_OPTIONS}

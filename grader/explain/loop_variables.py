@@ -1,4 +1,4 @@
-"""A variable that a loop of a kernel gives another type or shape: from what to what, and in which line."""
+"""Explains a variable to which a loop of a kernel gives another type or shape: both types, and the line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from grader.wire.messages import Failure
 CHANGES = re.compile(
     r"Loop-carried variable (?P<name>\w+) has initial type (?P<first>.*?) but is re-assigned to (?P<last>.*?) in loop"
 )
-TILE = re.compile(r"<\[(.*)\], (.*)>")  # what Triton calls the type of a tile: <['64', '32'], fp16>
+TILE = re.compile(r"<\[(.*)\], (.*)>")  # the type of a tile, as Triton writes it: <['64', '32'], fp16>
 POINTER = re.compile(r"pointer<(.*)>")
 
 
 class LoopVariable(Sentence):
-    """{where}: "The compiler refuses line 12", which is that of the loop, or that of the assignment in it."""
+    """Sentences about the variable. {where} names the line of loop or assignment: "The compiler refuses line 12"."""
 
     CHANGES = (
         "{where}: {name} begins the loop as {first} and leaves it as {last}: a variable keeps its type and shape "
@@ -29,7 +29,7 @@ class LoopVariable(Sentence):
 
 
 def loop_variable(failure: Failure, tree: ast.Module) -> tuple[Said, int] | None:
-    """Returns the sentence about a loop's variable and its line; None if none caused the failure."""
+    """Returns the sentence about a loop's variable, and its line; None if the failure has another cause."""
     found = CHANGES.search(failure.message)
     if found is None:
         return None
@@ -44,7 +44,7 @@ def loop_variable(failure: Failure, tree: ast.Module) -> tuple[Said, int] | None
 
 
 def in_words(kind: str) -> str:
-    """ "fp16 [64, 32]" for <['64', '32'], fp16>."""
+    """Returns "fp16 [64, 32]" for <['64', '32'], fp16>, "pointer to fp16" for pointer<fp16>; else the type as it is."""
     if tile := TILE.fullmatch(kind):
         return f"{in_words(tile[2])} [{', '.join(re.findall(r'[0-9]+', tile[1]))}]"
     pointer = POINTER.fullmatch(kind)
@@ -52,7 +52,8 @@ def in_words(kind: str) -> str:
 
 
 def _line_of_only_assignment(name: str, loop: int, tree: ast.Module) -> int:
-    """The line in the loop of this line that assigns to the variable; 0 where none does, or several do."""
+    """Returns the line of the only assignment to a variable in the loop that begins at line `loop`; 0 if there are
+    none or several."""
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While) and node.lineno == loop]
     inside = [node for one in loops for statement in one.body for node in ast.walk(statement)]
     stored = [n for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id == name]

@@ -13,7 +13,15 @@ from grader.explain.causes import Cause
 from grader.explain.evidence import Place, source_line
 from grader.explain.verdict import Verdict
 from grader.sentences import Said, Sentence
-from grader.submission.nodes import Node, called_name, is_method_call, last_line, statements_in
+from grader.submission.nodes import (
+    Node,
+    all_parameters,
+    called_name,
+    is_method_call,
+    last_line,
+    positional_parameters,
+    statements_in,
+)
 from grader.submission.text import Submission, code_text, kernels_of, launches_of
 
 KINDS = ("memory", "cause", "guess", "values")  # of verdicts: what was seen, where the text may tell why
@@ -126,10 +134,12 @@ def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[st
 def misplaced_arguments(tree: ast.Module) -> Iterator[Found]:
     """Yields, of each launch, the first argument that another parameter is named after, or that is a stride where the
     parameter is none."""
-    parameters = {kernel.name: [one.arg for one in kernel.args.args] for kernel in kernels_of(tree)}
+    kernels = {kernel.name: kernel for kernel in kernels_of(tree)}
     for launch in launches_of(tree):
-        names = parameters.get(launch.kernel, [])
-        for given, parameter in zip(launch.call.args, names):
+        if launch.kernel not in kernels:
+            continue
+        names = all_parameters(kernels[launch.kernel])
+        for given, parameter in zip(launch.call.args, positional_parameters(kernels[launch.kernel])):
             if isinstance(given, ast.Starred):
                 break  # how many it stands for is not known
             if _belongs_elsewhere(given, parameter, names):

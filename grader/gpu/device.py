@@ -1,15 +1,15 @@
-"""The GPU of this machine: its model, the peak rates of its datasheet, its clocks right now."""
+"""The GPU that kernels run on: its model, as the driver reports it, and the peak rates of its datasheet."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from grader.gpu.cards import Card, card_named
-from grader.gpu.models import MODELS, gpu_here, target_here
+from grader.gpu.models import MODELS
+from grader.gpu.nvml import gpu_here, target_here
 from grader.places import command_for
 from grader.wire.messages import GpuModel
 
-THROTTLED = 0x8 | 0x40 | 0x80 | 0x20  # hardware slowdown, its thermal and power-brake forms, software thermal slowdown
 INSTALL = command_for("gpu")
 NO_GPU = "no GPU"
 
@@ -103,42 +103,3 @@ def driver_device() -> Device | str:
 def model_here(device: Device | str) -> GpuModel:
     """Returns the model to compile for: the device, or for a reason why there is none the model of `target_here`."""
     return device.model if isinstance(device, Device) else MODELS[target_here()]
-
-
-class Clocks:
-    """The clock of the multiprocessors and the reasons that hold it down, as NVML reports them.
-
-    Without NVML the methods return None or "".
-    """
-
-    def __init__(self, uuid: str):
-        try:
-            import pynvml
-
-            pynvml.nvmlInit()
-            self._handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
-        except Exception:  # not installed, or not allowed in this container
-            self._nvml = None
-        else:
-            self._nvml = pynvml
-
-    def megahertz(self) -> float | None:
-        if self._nvml is None:
-            return None
-        return float(self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
-
-    def most_megahertz(self) -> float | None:
-        """Returns the highest frequency that the clock may reach; None where it is not known."""
-        if self._nvml is None:
-            return None
-        try:
-            return float(self._nvml.nvmlDeviceGetMaxClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
-        except self._nvml.NVMLError:  # some virtual GPUs do not report it
-            return None
-
-    def complaint(self) -> str:
-        """Returns the reason why a time measured now would be worth nothing; "" if there is none."""
-        if self._nvml is None:
-            return ""
-        reasons = self._nvml.nvmlDeviceGetCurrentClocksEventReasons(self._handle)
-        return "the GPU is throttled: too hot, or short of power" if reasons & THROTTLED else ""

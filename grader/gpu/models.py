@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from dataclasses import dataclass
 
 from grader.wire.messages import GpuModel
@@ -49,38 +47,3 @@ AMD = {
 }
 DEFAULT_TARGET = "sm_90"
 DEFAULT_MODEL = MODELS[DEFAULT_TARGET]
-
-
-def target_here() -> str:
-    """Returns the target of the first GPU in this machine, such as "sm_90".
-
-    Returns DEFAULT_TARGET where there is no GPU, or where MODELS lacks it.
-    """
-    target = f"sm_{_first_gpu('compute_cap').replace('.', '')}"
-    return target if target in MODELS else DEFAULT_TARGET
-
-
-def gpu_here() -> str:
-    """Returns name and memory of the first GPU in this machine, as nvidia-smi prints them; "" where there is none."""
-    return _first_gpu("name,memory.total")
-
-
-def driver_here() -> str:
-    """Returns the version of the GPU's driver; "" where there is no GPU."""
-    return _first_gpu("driver_version")
-
-
-def _first_gpu(names: str) -> str:
-    """Returns these properties of the first GPU, as nvidia-smi prints them, with commas between several.
-
-    Returns "" where nvidia-smi is missing, fails, prints nothing, or takes more than 10 s.
-    """
-    command = shutil.which("nvidia-smi")
-    if not command:
-        return ""
-    query = [command, f"--query-gpu={names}", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True)
-        return done.stdout.strip().splitlines()[0]
-    except (OSError, subprocess.SubprocessError, IndexError):
-        return ""

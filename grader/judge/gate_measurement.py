@@ -22,7 +22,10 @@ SAMPLES = 5
 
 
 class NotMeasured(Exception):
-    """A gate has no figures: a result was wrong while it was timed, or the GPU is noisy; the message says which."""
+    """A gate has no figures: a file is missing, a result was wrong while it was timed, or the GPU is noisy.
+
+    The message says which.
+    """
 
 
 def timed_calls(folder: Folder) -> list[Throughput]:
@@ -42,6 +45,8 @@ def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str
             continue
         shares, versions = {}, {}
         for kind, path in (("solution", folder.solution_file), ("unwanted", unwanted_file(folder))):
+            if not path.is_file():
+                raise NotMeasured(f"{path} is missing: a gate is measured between the solution and this file")
             run = Run(folder, str(path), model=device.model, replays=replays)
             try:
                 shares[kind] = sorted(round(sample.share, 4) for sample in _samples(run, folder, call))
@@ -62,7 +67,10 @@ def _samples(run: Run, folder: Folder, call: Throughput) -> list[Measurement]:
     judge = Judge(exercise, run)
     (trial,) = call.trials(judge)
     samples: list[Measurement] = []
-    drawn = samples_of(run, exercise, trial, run.recording(exercise, trial), call.anchor)
+    recording = run.recording(exercise, trial)
+    if not recording.plan.steps:
+        raise NotMeasured(f"{run.submission.path} launches no kernel here")
+    drawn = samples_of(run, exercise, trial, recording, call.anchor)
     for sample, _ in zip(drawn, range(3 * SAMPLES)):
         if sample.wrong:
             raise NotMeasured(f"{run.submission.path}: {sample.wrong}")

@@ -40,7 +40,8 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
     Example:  course inspect 03 --ir ptx
     """
     from grader.course.folder import load_test_file
-    from grader.gpu.models import MODELS, target_here
+    from grader.gpu.models import MODELS
+    from grader.gpu.nvml import target_here
     from grader.judge.run import Run
     from grader.show.terminal import busy
 

@@ -38,7 +38,7 @@ def set_up() -> bool:
 
 
 def _add_missing() -> None:
-    from grader.gpu.models import gpu_here
+    from grader.gpu.nvml import gpu_here
 
     requirements = _requirements()
     needed = dict(_lacking(requirements))

@@ -1,4 +1,4 @@
-"""Nodes of a syntax tree: the lines that they cover, and what a call names."""
+"""Nodes of a syntax tree: the lines that they cover, what a call names, and what a function takes."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ def calls_in(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
 def statements_in(node: ast.AST) -> list[Node]:
     """Returns the statements and expressions in a node, in the order of the lines where they begin."""
     return sorted((one for one in ast.walk(node) if isinstance(one, Node)), key=lambda one: one.lineno)
+
+
+def positional_parameters(function: ast.FunctionDef) -> list[str]:
+    """Returns the names of the parameters that arguments without a name go to, in their order."""
+    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+
+
+def all_parameters(function: ast.FunctionDef) -> list[str]:
+    """Returns the names of the positional parameters, then of the keyword-only parameters."""
+    return positional_parameters(function) + [one.arg for one in function.args.kwonlyargs]
 
 
 def whole_number(node: ast.AST) -> int | None:

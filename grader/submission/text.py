@@ -16,6 +16,7 @@ from typing import TypeGuard
 
 from grader.submission.nesting import MOST_LEVELS, line_nested_too_deep
 from grader.submission.nodes import (
+    all_parameters,
     called_name,
     calls_in,
     covers,
@@ -138,7 +139,7 @@ def _is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
 
 
 def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
-    strides = {argument.arg for argument in kernel.args.args if "stride" in argument.arg}
+    strides = {name for name in all_parameters(kernel) if "stride" in name}
     used = {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name)}
     text.ignores_strides |= bool(strides) and not strides & used
     tests = (node.test for node in ast.walk(kernel) if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)))

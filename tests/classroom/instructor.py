@@ -62,7 +62,7 @@ class Classroom:
 
     def export(self, exporter: str) -> list[dict[str, str]]:
         file = f"{exporter.lower()}.csv"
-        self.run("nbgrader", "export", f"--exporter=grader.classroom.exports.{exporter}", "--to", file)
+        self.run("nbgrader", "export", f"--exporter=grader.classroom.nbgrader.exports.{exporter}", "--to", file)
         with (self.path / file).open(encoding="utf-8", newline="") as lines:
             return list(csv.DictReader(lines))
 

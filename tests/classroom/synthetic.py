@@ -441,7 +441,7 @@ def latin_1(released, exercise, text):
 
 def handed_out(*exercises: str) -> dict[str, nbformat.NotebookNode]:
     """What students get, without nbgrader's way of making it: exercise id -> the notebook with the stub in it."""
-    from grader.classroom.derive import notebook_of
+    from grader.classroom.nbgrader.source_notebook import notebook_of
     from grader.course.folder import Folder
 
     made = {id: notebook_of(Folder(ROOT / "exercises" / id), {"right": 1, "cost": 1}) for id in exercises}

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 from distributed import Client, wait
 
-from grader.classroom import engine
-from grader.classroom.engine import EngineError, Work, _judges, _result_of, _Run
-from grader.classroom.health import MOST_SICK, Health
-from grader.classroom.judges import GPU, LENT
-from grader.classroom.live import View
-from grader.classroom.loans import present_workers
-from grader.classroom.results import Results, Text, faulty
+from grader.classroom.cluster import engine
+from grader.classroom.cluster.engine import EngineError, Work, _judges, _result_of, _Run
+from grader.classroom.cluster.health import MOST_SICK, Health
+from grader.classroom.cluster.live import View
+from grader.classroom.cluster.loans import present_workers
+from grader.classroom.cluster.worker_plugin import GPU, LENT
+from grader.classroom.result_store import Results, Text, faulty
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
 from tests.classroom.dask_cluster import DaskCluster

@@ -227,7 +227,7 @@ def test_exports_hold_the_points_of_the_gradebook(graded):
         assert row["score"] == canvas[hand_in.student][hand_in.exercise]
         assert (row["core"], row["full"]) in _levels(hand_in.lost), (hand_in, row)
     for exporter in ("Gradescope", "JUnit"):
-        classroom.run("nbgrader", "export", f"--exporter=grader.classroom.exports.{exporter}")
+        classroom.run("nbgrader", "export", f"--exporter=grader.classroom.nbgrader.exports.{exporter}")
     judged = sum(hand_in.lost is not None for hand_in in hand_ins)
     assert count(classroom, "gradescope/*/*/results.json") == count(classroom, "junit/*/*.xml") == judged
     possible = sum(points_without_speed(*EXERCISES, hidden=classroom.path / "hidden")["03_softmax"].values())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from grader.classroom.class_report import write_report
-from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
-from grader.classroom.results import Text, faulty
+from grader.classroom.result_store import Text, faulty
+from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder
 from tests.classroom.instructor import ROOT, solution
 from tests.conftest import mutant
@@ -20,17 +20,17 @@ def case(name: str, outcome: str = "pass", item: str = "right", id: str = "", me
     return {"name": name, "item": item, "hidden": False, "outcome": outcome, "id": id, "points": 1, "message": message}
 
 
-def graded(student: str, content: str, failed: tuple[str, ...] = (), **more) -> Graded:
+def graded(student: str, content: str, failed: tuple[str, ...] = (), **more) -> StudentWork:
     tests = [case(name, "fail" if name in failed else "pass") for name in TESTS]
     reached = len(TESTS) - len(failed)
     result = {"exercise": SOFTMAX.id, "tests": tests, "points": reached, "possible": len(TESTS), "fault": None,
               "outcome": "fail" if failed else "pass", "cause": "padding" if failed else "",
               "message": f"The rows of z sum to 0.{student}.\nLine 3" if failed else "", **more}  # fmt: skip
     text = Text(SOFTMAX, content, None)
-    return Graded(student=student, exercise=SOFTMAX.id, hand_in=HandIn(content), text=text, result=result)
+    return StudentWork(student=student, exercise=SOFTMAX.id, hand_in=HandIn(content), text=text, result=result)
 
 
-def page(tmp_path, *works: Graded) -> str:
+def page(tmp_path, *works: StudentWork) -> str:
     write_report(list(works), ROOT, tmp_path / "report.html")
     return (tmp_path / "report.html").read_text(encoding="utf-8")
 
@@ -53,8 +53,8 @@ def test_what_a_person_has_to_look_at(tmp_path):
     works = [
         graded("noisy", "a", tests=noisy),
         graded("lost", "b", **faulty(SOFTMAX.id, "the GPU fell off")),
-        Graded(student="late", exercise=SOFTMAX.id, hand_in=HandIn(problem="softmax.py is a link")),
-        Graded(student="gone", exercise=SOFTMAX.id, hand_in=HandIn(problem="expected", absent=True)),
+        StudentWork(student="late", exercise=SOFTMAX.id, hand_in=HandIn(problem="softmax.py is a link")),
+        StudentWork(student="gone", exercise=SOFTMAX.id, hand_in=HandIn(problem="expected", absent=True)),
     ]
     shown = page(tmp_path, *works)
     for heading, student, why in (

@@ -17,14 +17,15 @@ import pytest
 from distributed import LocalCluster, get_worker
 
 import grader.course.folder
-from grader.classroom import engine, judges, patience, warm_judge
-from grader.classroom.engine import EngineError
-from grader.classroom.graded import Graded
+from grader.classroom import patience
+from grader.classroom.cluster import engine, warm_judge, worker_plugin
+from grader.classroom.cluster.engine import EngineError
+from grader.classroom.cluster.warm_judge import WarmJudge, request_of
+from grader.classroom.cluster.worker_plugin import Judges
 from grader.classroom.handin import HandIn
 from grader.classroom.judge_missing import How, Students, check_isolation, judge_missing
-from grader.classroom.judges import Judges
-from grader.classroom.results import Results, Text
-from grader.classroom.warm_judge import WarmJudge, request_of
+from grader.classroom.result_store import Results, Text
+from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import AUTO, LIMITS, STRICT
 from grader.wire.frames import received, send
@@ -51,8 +52,8 @@ def judged_by(monkeypatch):
     return use
 
 
-def works(*texts: Text) -> list[Graded]:
-    return [Graded(student=f"s{n}", exercise=one.exercise.id, hand_in=HandIn(one.text), text=one)
+def works(*texts: Text) -> list[StudentWork]:
+    return [StudentWork(student=f"s{n}", exercise=one.exercise.id, hand_in=HandIn(one.text), text=one)
             for n, one in enumerate(texts)]  # fmt: skip
 
 
@@ -86,7 +87,7 @@ def test_a_judge_that_is_killed_or_hangs_is_a_fault_of_the_machine_and_is_replac
         guard = threading.Timer(NEVER, judge.end)
         with monkeypatch.context() as short:
             short.setattr(warm_judge, "MOST_SECONDS", 2)
-            os.kill(judge._process.pid, signal.SIGSTOP)
+            os.kill(judge._running.process.pid, signal.SIGSTOP)
             guard.start()
             late = judge.judge(request_of(right, LIMITS))
             guard.cancel()
@@ -116,7 +117,7 @@ while True:
 def _killed_at_work(judge: WarmJudge, folder: Path) -> None:
     """Kills the judge, which works below this folder, once it has begun a text that hangs."""
     until(lambda: any("at_work" in files for _, _, files in os.walk(folder)))
-    os.kill(judge._process.pid, signal.SIGKILL)
+    os.kill(judge._running.process.pid, signal.SIGKILL)
 
 
 def _working_in(folder: Path) -> list[str]:
@@ -172,7 +173,9 @@ def test_a_judge_whose_pool_is_gone_is_connected_anew(monkeypatch):
     try:
         assert judge.judge({**request, "key": "of another judge"})["fault"]  # its pool has nothing to do with that
         with monkeypatch.context() as gone:
-            gone.setattr(judge, "_answered", lambda request: {"fault": "the pool is gone", "unconnected": True})
+            gone.setattr(
+                judge, "_answered", lambda running, request: {"fault": "the pool is gone", "unconnected": True}
+            )
             assert judge.judge(request) == {"fault": "the pool is gone", "unconnected": True}
         assert [judge.judge(request)["outcome"] for _ in range(2)] == ["pass", "pass"]
     finally:
@@ -202,7 +205,7 @@ def test_a_judge_has_one_thread(monkeypatch):
     judge = WarmJudge(LIMITS)
     try:
         assert judge.judge(request_of(text("x"), LIMITS))["outcome"]  # by now its environment can be read
-        assert b"OMP_NUM_THREADS=1\0" in Path("/proc", str(judge._process.pid), "environ").read_bytes()
+        assert b"OMP_NUM_THREADS=1\0" in Path("/proc", str(judge._running.process.pid), "environ").read_bytes()
     finally:
         judge.end()
 
@@ -337,7 +340,7 @@ def test_each_of_two_gpus_gets_its_share_of_the_judges(results, monkeypatch, job
             started.append("ended")
 
     monkeypatch.setattr(engine.gpus, "identifiers", lambda: ["GPU-1", "GPU-2"])
-    monkeypatch.setattr(judges, "WarmJudge", Noted)
+    monkeypatch.setattr(worker_plugin, "WarmJudge", Noted)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
     graded = works(*(text(f"{number}") for number in range(texts)))
     judge_missing(graded, Students(), results, How(LIMITS, jobs=jobs), print)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.classroom.door import MOST_GREETED, Door
+from grader.classroom.cluster.door import MOST_GREETED, Door
 from grader.gpu.device import NO_GPU
 from grader.gpu.pool.shared_pool import PoolElsewhere, SharedPool
 from tests.waiting import NEVER, until

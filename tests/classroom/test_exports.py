@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.classroom.exports import _levels
+from grader.classroom.nbgrader.exports import _levels
 
 
 def judged(*outcomes: str, core: bool = False, fault: str | None = None) -> dict:

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from grader.classroom import class_commands
-from grader.classroom.engine import MOST_PER_GPU
-from grader.classroom.graded import Graded
-from grader.classroom.submissions import read_submissions
+from grader.classroom.cluster.engine import MOST_PER_GPU
+from grader.classroom.plain_folder.submissions import read_submissions
+from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder, all_folders
 from grader.course.regions import stub_text
 from tests.classroom.instructor import ROOT, points_without_speed, solution
@@ -123,7 +123,7 @@ def test_every_layout_is_understood_and_the_rest_is_named(folder):
     assert rows["cem", ADD]["note"] == "cem_masked_add.py was not judged: cem/masked_add.py is newer."
 
 
-def read(folder: SubmissionFolder, *only: Folder) -> tuple[dict[str, Graded], list[str]]:
+def read(folder: SubmissionFolder, *only: Folder) -> tuple[dict[str, StudentWork], list[str]]:
     """(the work on masked_add by student, what was ignored)."""
     found = read_submissions(folder.path, all_folders(ROOT), only[0] if only else None, without=folder.out)
     return {one.student: one for one in found.all if one.exercise == ADD}, found.ignored

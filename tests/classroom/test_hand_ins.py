@@ -9,8 +9,8 @@ import os
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from grader.classroom.derive import notebook_of
 from grader.classroom.handin import filled, placeholder, read_hand_in, solution_text
+from grader.classroom.nbgrader.source_notebook import notebook_of
 from grader.course.folder import Folder
 from tests.classroom.instructor import ROOT
 

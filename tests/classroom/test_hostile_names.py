@@ -9,15 +9,14 @@ import xml.etree.ElementTree as xml
 import pytest
 
 from grader.classroom.class_report import write_report
-from grader.classroom.graded import Graded
+from grader.classroom.export_formats import csv_of, gradescope_text, junit_text
 from grader.classroom.handin import HandIn
 from grader.classroom.intake import take_in
 from grader.classroom.json_text import json_text
-from grader.classroom.outputs import report_outputs
-from grader.classroom.per_test import gradescope_text, junit_text
-from grader.classroom.results import Text
-from grader.classroom.submissions import read_submissions
-from grader.classroom.tables import csv_of
+from grader.classroom.nbgrader.cell_outputs import report_outputs
+from grader.classroom.plain_folder.submissions import read_submissions
+from grader.classroom.result_store import Text
+from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder, all_folders
 from tests.classroom.instructor import ROOT, solution
 from tests.classroom.submission_folder import SubmissionFolder
@@ -96,7 +95,7 @@ def test_a_page_is_plain(tmp_path):
     hand_in = HandIn(text, notes=[STEERING])
     exercise = Folder(ROOT / "exercises" / ADD)
     judged = result(f"{STEERING} it said")
-    work = Graded(student=STEERING, exercise=ADD, hand_in=hand_in, text=Text(exercise, text, None), result=judged)
+    work = StudentWork(student=STEERING, exercise=ADD, hand_in=hand_in, text=Text(exercise, text, None), result=judged)
     write_report([work], ROOT, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert is_plain(page) and "?[31mEve" in page

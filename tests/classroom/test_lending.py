@@ -12,15 +12,15 @@ from dataclasses import replace
 
 import pytest
 
-from grader.classroom import engine, loans
-from grader.classroom.door import Offer
-from grader.classroom.engine import MOST_PER_GPU
-from grader.classroom.graded import Graded
+from grader.classroom.cluster import engine, loans
+from grader.classroom.cluster.door import Offer
+from grader.classroom.cluster.engine import MOST_PER_GPU
+from grader.classroom.cluster.lending import Standing, is_withdrawn, loans_for
+from grader.classroom.cluster.worker_plugin import GPU, LENT, Judges, has_own_gpu
 from grader.classroom.handin import HandIn
 from grader.classroom.judge_missing import How, Students, judge_missing
-from grader.classroom.judges import GPU, LENT, Judges, has_own_gpu
-from grader.classroom.lending import Standing, is_withdrawn, loans_for
-from grader.classroom.results import Results, Text, version_of
+from grader.classroom.result_store import Results, Text, version_of
+from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
 from tests.classroom.dask_cluster import DaskCluster
@@ -126,7 +126,9 @@ class Run:
     def __init__(self, cluster: DaskCluster, texts: int, name: str = "run") -> None:
         self.texts = [Text(ADD, f"# {name} {number}\n", None) for number in range(texts)]
         self.results, self.said = Results(cluster.folder / name), []
-        graded = [Graded(student=one.key, exercise=ADD.id, hand_in=HandIn(one.text), text=one) for one in self.texts]
+        graded = [
+            StudentWork(student=one.key, exercise=ADD.id, hand_in=HandIn(one.text), text=one) for one in self.texts
+        ]
         how = How(LIMITS, scheduler=cluster.address)
         self._thread = threading.Thread(
             target=judge_missing, args=[graded, Students(), self.results, how, self.said.append], daemon=True

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from grader.classroom import live
-from grader.classroom.live import View
+from grader.classroom.cluster import live
+from grader.classroom.cluster.live import View
 
 
 def result(outcome: str = "pass", fault: str | None = None) -> dict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.classroom.exports import _medals
+from grader.classroom.nbgrader.exports import _medals
 
 
 def result(medal: str) -> dict:

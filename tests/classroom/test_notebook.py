@@ -10,8 +10,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from grader.classroom.course_folder import Class, counts_speed, write
-from grader.classroom.derive import hints_of, notebook_of
+from grader.classroom.nbgrader.class_folder import Class, counts_speed, write
+from grader.classroom.nbgrader.source_notebook import hints_of, notebook_of
 from grader.classroom.rubric import RubricError, points_of
 from grader.course.folder import Folder, all_folders
 from grader.course.questions import questions_of

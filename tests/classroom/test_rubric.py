@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.classroom.outputs import item_outputs
+from grader.classroom.nbgrader.cell_outputs import item_outputs
 from grader.classroom.rubric import items_of
 
 

@@ -12,9 +12,9 @@ import socket
 import threading
 from pathlib import Path
 
-from grader.classroom import gpus, judges
-from grader.classroom.door import Offer
-from grader.classroom.results import faulty
+from grader.classroom.cluster import gpus, worker_plugin
+from grader.classroom.cluster.door import Offer
+from grader.classroom.result_store import faulty
 
 NAME, GPU = os.environ["WAITING_NAME"], os.environ["WAITING_GPU"]
 LOG, LET_GO = (Path(os.environ[f"WAITING_{name}"]) for name in ("LOG", "LET_GO"))
@@ -22,7 +22,7 @@ ALL = "all"  # the name of the file that lets go of every text
 BETWEEN = 0.02  # seconds from one look to the next
 
 
-class Pool(judges.SharedPool):
+class Pool(worker_plugin.SharedPool):
     """Tells whoever connects which GPU it is, and keeps the connection. It has no process."""
 
     alive = True
@@ -95,8 +95,8 @@ class Judge:
 
 
 if "WAITING_DOOR" in os.environ:  # what a firewall makes of it
-    judges.Door = lambda *given: type(
+    worker_plugin.Door = lambda *given: type(
         "Wall", (), {"offer": Offer(given[0], given[1], 1, b""), "close": lambda self: 0}
     )()
 gpus.identifiers = lambda: [GPU] if GPU else []
-judges.WarmJudge, judges.SharedPool = Judge, Pool
+worker_plugin.WarmJudge, worker_plugin.SharedPool = Judge, Pool

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from grader import normal
 from grader.explain.cost import TrafficLimits, at_its_store, traffic_verdict
 from grader.explain.verdict import FAIL, PASS
+from grader.judge.uses import Compiled
 from grader.submission.text import read_submission
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
-from tests.conftest import exercise_of
+from tests.conftest import ROOT, exercise_of
 
 
 @pytest.mark.parametrize(("elements", "outcome"), [(10_000, PASS), (100_000, FAIL)])
@@ -71,3 +73,13 @@ def test_what_is_written_too_often_is_told_by_the_line_of_the_only_store(tmp_pat
     verdict = at_its_store(verdict, read_submission(file))
     assert verdict.line == line and verdict.lines[0] == "z is written 3 times; once is enough."
     assert verdict.lines[1:] == (["Line 4:  tl.store(z_ptr, k)"] if line else [])
+
+
+def test_threads_of_all_blocks_of_a_program_share_its_tile(bench):
+    source = (ROOT / "solutions/01_masked_add/masked_add.py").read_text(encoding="utf-8")
+    text = source.replace("num_warps=8", "num_warps=4, num_ctas=2")
+    assert text != source
+    verdict = Compiled.of("test_code", normal(4096), normal(4096), vectors=True, BLOCK_N=256).verdict(bench(text).judge)
+    assert verdict.lines[1] == (
+        "The tile is shared by 256 threads (8 warps) and leaves each 4 bytes: make the tile larger."
+    )

@@ -147,3 +147,36 @@ def test_an_accumulator_of_another_dtype_than_the_product_is_told_with_both(benc
     verdict = bench(text, "05_grouped_matmul").check(normal(64, 64), normal(64, 64))
     said = f"The compiler refuses line {line}: tl.dot(a, b, acc) makes its sums in fp32, and this accumulator is fp16"
     assert verdict.line == line and verdict.lines[0].startswith(said)
+
+
+# ---- kernels with parameters that are given by name, or by place, alone ----------------------------------------------
+
+SIGNATURE = "(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr)"
+LAUNCH = "(x, y, z, many, BLOCK_N=1024)"
+
+
+def launched(bench, signature: str, launch: str):
+    """Returns the verdict on the addition whose kernel has this signature and gets these arguments."""
+    text = ADD.replace(SIGNATURE, signature).replace(LAUNCH, launch)
+    assert signature in text and launch in text
+    return bench(text).check(normal(2048), normal(2048))
+
+
+def test_a_parameter_that_is_given_by_name_alone_is_known(bench):
+    verdict = launched(bench, "(x_ptr, y_ptr, z_ptr, *, N, BLOCK_N: tl.constexpr)", "(x, y, z, N=many, BLOCK=1024)")
+    assert verdict.lines[0] == (
+        "The kernel's BLOCK_N is not given by the launch in line 18, which passes BLOCK: the kernel has no parameter "
+        "of that name."
+    )
+
+
+def test_an_argument_that_belongs_to_a_parameter_given_by_name_alone_is_misplaced(bench):
+    signature = "(x_ptr, y_ptr, *, z_ptr, N, BLOCK_N: tl.constexpr)"
+    verdict = launched(bench, signature, "(x, z, z_ptr=y, N=many, BLOCK_N=1024)")
+    assert verdict.lines[0].startswith("The launch in line 18 gives z to the parameter y_ptr: arguments go to")
+
+
+def test_arguments_are_counted_from_the_parameters_that_are_given_by_place_alone(bench):
+    verdict = launched(bench, "(x_ptr, /, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr)", LAUNCH)
+    assert verdict.outcome == "fail"  # Triton 3.9 takes no such parameters
+    assert not verdict.lines[0].startswith("The launch")

@@ -11,6 +11,7 @@ pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not h
 
 from grader.course.folder import Folder  # noqa: E402
 from grader.explain.verdict import FAIL, PASS  # noqa: E402
+from grader.gpu.inside import process  # noqa: E402
 from grader.judge.judge import Judge  # noqa: E402
 from grader.numerics.data_sets import normal, output  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
@@ -99,3 +100,8 @@ def test_values_that_only_a_gpu_gets_wrong_are_told_as_what_the_compiler_did(ben
     data = normal(96, 64), normal(64, 128)
     found = [Check.of("a test", *data).verdict(judge), OnGpu.of("a test", *data).verdict(judge)]
     assert [verdict.id for verdict in found] == ["compiler-race"] * 2
+
+
+def test_an_error_of_the_replay_process_itself_is_told_and_is_no_fault_of_a_kernel():
+    reply, _ = process._answer({"kind": "measure"}, b"", lambda: None)
+    assert reply == {"kind": "died", "message": "KeyError: 'arguments'"}

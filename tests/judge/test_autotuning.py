@@ -172,6 +172,17 @@ WRONG = {
                 ("    N = x", "    CALLS.append(1)\n    N = x")],
         "stateful", ["entry does not do the same in every call"],
     ),
+    "a key in the second call alone": (
+        SCALE, [(KEY, "key=[]"), ("    scale_kernel[", "    kernel["),
+                ("def entry(x):", f"""keyed = triton.autotune([{TWO}], key=["N"])(scale_kernel.fn)
+CALLS = []
+
+
+def entry(x):
+    CALLS.append(1)
+    kernel = keyed if len(CALLS) > 1 else scale_kernel""")],
+        "wrong-key", ["A second call with the same arguments has another N in its key"],
+    ),
     "pruned by what is not in the key": (
         SCALE, [("\n@triton.autotune(", PRUNED), (KEY, 'key=[], prune_configs_by={"early_config_prune": keep}'),
                 ("* 2, mask=i < N", "* 2, mask=(i < N) & ((BLOCK == 32) | (N > 64))")],

@@ -20,9 +20,13 @@ FIRST = "if set_up():"
 
 
 class Student:
-    """A notebook of an exercise in a kernel of its own; without a GPU, so that a test says the same everywhere."""
+    """A notebook of an exercise in a kernel of its own.
 
-    def __init__(self, id: str, folder: Path) -> None:
+    The kernel sees no GPU, so that a test says the same everywhere, unless `gpu` is true.
+    """
+
+    def __init__(self, id: str, folder: Path, gpu: bool = False) -> None:
+        self.hidden = {} if gpu else {"CUDA_VISIBLE_DEVICES": ""}
         self.exercise = Folder(ROOT / "exercises" / id)
         self.folder = folder
         self.notebook = self_study_notebook(self.exercise, Origin(""), "")
@@ -32,7 +36,7 @@ class Student:
 
     def __enter__(self) -> Student:
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in of_a_terminal({"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}).items():
+            for name, value in of_a_terminal({"PYTHONPATH": str(ROOT), **self.hidden}).items():
                 patch.setenv(name, value)
             self._kernel = self._client.setup_kernel()
             self._kernel.__enter__()
@@ -77,6 +81,6 @@ class Student:
         seed = re.search(r"--seed (\d+)", said)[1]
         done = start_pytest(
             self.file.parent.relative_to(self.folder / "triton-course"), "--seed", seed, "--disable-warnings",
-            cwd=self.folder / "triton-course", PYTHONPATH=str(ROOT), CUDA_VISIBLE_DEVICES="", COLUMNS="100",
+            cwd=self.folder / "triton-course", PYTHONPATH=str(ROOT), COLUMNS="100", **self.hidden,
         )  # fmt: skip
         return done.out.strip("\n") + "\n"

@@ -101,7 +101,7 @@ def test_only_what_is_missing_or_too_old_is_wanted():
 def test_without_what_talks_to_a_gpu_the_rest_is_judged(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
-    monkeypatch.setattr("grader.gpu.models.gpu_here", lambda: "NVIDIA T4, 15360 MiB")
+    monkeypatch.setattr("grader.gpu.nvml.gpu_here", lambda: True)
     set_up_with(monkeypatch, tmp_path, 'no-package-of-this-name; extra == "gpu"')
     said = capsys.readouterr().out
     assert said.startswith("no-package-of-this-name could not be installed") and "Judged here: values" in said

@@ -144,7 +144,7 @@ def test_what_each_program_touches_is_traced_for_every_tensor(graded):
 def test_a_notebook_judges_it_and_scores_its_items(tmp_path):
     from nbclient import NotebookClient
 
-    from grader.classroom.derive import notebook_of
+    from grader.classroom.nbgrader.source_notebook import notebook_of
     from tests.classroom.instructor import points_without_speed
 
     course = tmp_path / "course"  # a course with this exercise alone

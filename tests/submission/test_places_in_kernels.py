@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from grader.submission.text import line_of_subtracted_sum
+from grader.submission.text import kernel_text, line_of_subtracted_sum
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,8 @@ from grader.submission.text import line_of_subtracted_sum
 def test_the_line_that_subtracts_a_sum_is_found(body, line):
     tree = ast.parse(f"@triton.jit\ndef kernel(x, N):\n{body}")
     assert line_of_subtracted_sum(tree) == line
+
+
+def test_strides_that_are_given_by_name_alone_are_strides():
+    tree = ast.parse("@triton.jit\ndef kernel(x_ptr, *, stride_xm):\n    return tl.load(x_ptr)\n")
+    assert kernel_text(tree).ignores_strides

@@ -13,9 +13,9 @@ from dataclasses import asdict
 import torch
 
 from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, Measurement
-from grader.gpu.device import Clocks
 from grader.gpu.inside.anchors import Anchor, copy_of, matmul_of
 from grader.gpu.inside.timing import Chain, Flush, measure
+from grader.gpu.nvml import Clocks
 
 SLOTS = 4  # sets of buffers per chain
 COPY_BYTES = 1 << 30  # read and written, together, by a call; less where the GPU has little memory

@@ -13,12 +13,12 @@ import torch
 
 from grader.course.exercise import Exercise
 from grader.gpu.answers import ANCHOR, KERNEL, MATMUL, TORCH, Measurement
-from grader.gpu.device import Clocks
 from grader.gpu.inside import anchors
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.replay import Replay
 from grader.gpu.inside.timing import ROUNDS, Chain, Flush, measure, seconds_of
+from grader.gpu.nvml import Clocks
 from grader.gpu.plan import Plan, least_bytes
 from grader.numerics.arguments import Argument, Recipe, in_precision, numbers_alone
 from grader.numerics.data_sets import Data, drawing_precision, seed_place

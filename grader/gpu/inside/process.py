@@ -17,6 +17,7 @@ the parent starts another one.
                          ceilings {copy, matmul, megahertz, complaint}
                          failed   {message}                             the driver refused, or a kernel faulted
                          no-room  {message}                             the GPU has too little memory
+                         died     {message}                             an error of this process itself
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def main(request_fd: int, reply_fd: int, uuid: str) -> None:
         while True:
             reply, blob = _answer(*_received(requests), wait_for_turn)
             frames.send(replies, reply, blob)
-            if reply["kind"] == "failed":
+            if reply["kind"] in ("failed", "died"):
                 os._exit(1)  # the context may be ruined, and leaving in order would wait for it
             if reply["kind"] == "measured":
                 gc.collect()  # graphs, and the memory that they keep
@@ -102,6 +103,8 @@ def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tup
         said = str(error).splitlines()[0][:300]
         short = "out of memory" in said.lower().replace("_", " ")
         return {"kind": "no-room" if short else "failed", "message": said}, b""
+    except Exception as error:  # no fault of a kernel's: the parent tells it
+        return {"kind": "died", "message": f"{type(error).__name__}: {error}"[:300]}, b""
 
 
 def _exercise(header: dict) -> Exercise:

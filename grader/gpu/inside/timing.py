@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.gpu.answers import Measurement, Round
-from grader.gpu.device import Clocks
+from grader.gpu.nvml import Clocks
 
 ROUNDS = 7
 LEAST_WARM_UP, MOST_WARM_UP = 0.05, 0.3  # seconds

@@ -69,7 +69,7 @@ class Replayer:
             return self._receive(deadline)
 
         reply, reply_blob = self._guarded(answered)
-        if reply["kind"] in ("failed", "no-room"):
+        if reply["kind"] in ("failed", "no-room", "died"):
             self.end()
             raise ReplayEnded(reply["kind"], str(reply.get("message", "")))
         return reply, reply_blob

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _ctypes
 import os
 import re
 import shutil
@@ -12,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from grader.course.folder import Folder
+from grader.gpu.nvml import LIBRARY
 from grader.processes import bubblewrap
 from tests.classroom.instructor import ROOT, Classroom, points_without_speed, solution
 from tests.classroom.synthetic import filled, notebook
 from tests.conftest import mutant
+from tests.gpu import fake_nvml
 
 ADD, SOFTMAX = "01_masked_add", "03_softmax"
 RIGHT, COST = points_without_speed(Folder(ROOT / "exercises" / ADD))[ADD].values()
@@ -24,7 +27,7 @@ THROUGHPUT = """
 
 @pytest.fixture
 def throughput():
-    if shutil.which("nvidia-smi") is None:
+    if not gpu_here():
         pytest.skip("needs a GPU")
 
 
@@ -42,17 +45,21 @@ def own_course(tmp_path) -> Path:
     shutil.copy(ROOT / f"hints/{ADD}.md", tmp_path / "course/hints")
     tests = tmp_path / f"course/exercises/{ADD}/test_masked_add.py"
     text = tests.read_text().partition("\n\ndef test_a_size_that_only_a_gpu_gets_through")[0]
-    tests.write_text(f"import shutil\n\nimport pytest\n{text}\n{THROUGHPUT}")
+    head = "import pytest\n\nfrom grader.gpu.nvml import gpu_here\n"
+    tests.write_text(f"{head}{text}\n{THROUGHPUT}")
     return tmp_path / "course"
 
 
 def fake_gpu(tmp_path) -> dict[str, str]:
-    """An environment with an nvidia-smi that reports a GPU."""
-    (tmp_path / "gpu").mkdir(exist_ok=True)
-    tool = tmp_path / "gpu/nvidia-smi"
-    tool.write_text("#!/bin/sh\necho 'Imaginary GPU, 1 MiB'\n")
-    tool.chmod(0o755)
-    return {"PATH": os.pathsep.join([str(tool.parent), str(Path(sys.executable).parent), os.environ["PATH"]])}
+    """An environment with an NVML that reports GPUs."""
+    folder = tmp_path / "gpu"
+    if not folder.exists():
+        folder.mkdir()
+        shutil.copy(fake_nvml.__file__, folder / "pynvml.py")
+        (folder / LIBRARY).symlink_to(_ctypes.__file__)  # some library: the fake package calls none
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    own = {"DASK_DISTRIBUTED__DIAGNOSTICS__NVML": "False"}  # Dask asks for more than the fake has
+    return {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": os.pathsep.join(paths), **own}
 
 
 def broken_sandbox(tmp_path) -> dict[str, str]:

@@ -6,10 +6,10 @@ import random
 import threading
 import time
 
-from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn
 from grader.classroom.judge_missing import How, Students, judge_missing
-from grader.classroom.results import Results, Text
+from grader.classroom.result_store import Results, Text
+from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
 from tests.classroom.dask_cluster import DaskCluster
@@ -44,7 +44,7 @@ def test_a_run_killed_twenty_times_ends_with_the_results_of_an_undisturbed_one(t
 def test_workers_and_the_scheduler_may_be_killed(tmp_path):
     folder, right = Folder(ROOT / "exercises" / ADD), solution(ADD)
     texts = [Text(folder, f"{right}# {number}\n", None) for number in range(10)]
-    graded = [Graded(student=one.key, exercise=ADD, hand_in=HandIn(one.text), text=one) for one in texts]
+    graded = [StudentWork(student=one.key, exercise=ADD, hand_in=HandIn(one.text), text=one) for one in texts]
     results, said = Results(tmp_path / "results"), []
 
     def judged() -> int:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import nbformat
 
-from grader.classroom.bridge import hidden_cases
-from grader.classroom.derive import notebook_of
+from grader.classroom.nbgrader.bridge import hidden_cases
+from grader.classroom.nbgrader.source_notebook import notebook_of
 from grader.classroom.rubric import SPEED, points_of
 from grader.course.folder import Folder
 from grader.files import write_whole
 
 CONFIG = """\
 # nbgrader's configuration of this class. Everything that nbgrader documents may be added below.
-from grader.classroom.bridge import configure
+from grader.classroom.nbgrader.bridge import configure
 
 c = get_config()  # noqa: F821
 

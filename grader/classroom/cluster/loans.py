@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from distributed import Client, Future
 
-from grader.classroom.judges import borrow_there, standing_there
-from grader.classroom.lending import Standing, is_withdrawn, loans_for
+from grader.classroom.cluster.lending import Standing, is_withdrawn, loans_for
+from grader.classroom.cluster.worker_plugin import borrow_there, standing_there
 
 LOOK = 2.0  # seconds between two looks
 FIRST_LOOK = 10.0  # seconds until texts are given out all the same

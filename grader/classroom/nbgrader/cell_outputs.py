@@ -26,7 +26,7 @@ def item_outputs(item: Item | None, why_open: str) -> list[dict]:
     nbgrader would take a missing output for full marks.
     """
     lines = list(item.lines) if item is not None else []
-    if why_open:
+    if item is None or why_open:
         return [_text("\n".join([*lines, f"Not graded yet: {why_open}. These points are open, not lost."]))]
     data = {"text/plain": repr(float(item.reached))}
     score = {"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": None}

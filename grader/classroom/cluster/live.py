@@ -15,8 +15,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from grader.classroom import gpus
 from grader.explain.verdict import NOT_ATTEMPTED, PASS
+from grader.gpu import nvml
 from grader.show.terminal import console
 
 RECENT = 100  # judged texts that the expected end is reckoned from
@@ -31,7 +31,8 @@ class View:
         self.total, self.say, self.dashboard = total, say, dashboard
         self.counts: Counter[str] = Counter()
         self.workers: int | None = None
-        self._noted, self._busy = "", []
+        self._noted = ""
+        self._busy: list[int] = []  # percent, by GPU
         self._started = self._told = time.monotonic()
         self._recent: deque[float] = deque([self._started], RECENT)
         self._live = Live(console=console(), get_renderable=self._drawn, transient=True, refresh_per_second=2)
@@ -51,7 +52,7 @@ class View:
             self.say(f"{done} judged in {_span(seconds)}, {60 * done / seconds:.0f} a minute: {self._outcomes()}.")
 
     def judged(self, result: dict) -> None:
-        outcome = {PASS: RIGHT, NOT_ATTEMPTED: EMPTY}.get(result.get("outcome"), WRONG)
+        outcome = {PASS: RIGHT, NOT_ATTEMPTED: EMPTY}.get(result.get("outcome", ""), WRONG)
         self.counts[FAULT if result["fault"] else outcome] += 1
         self._recent.append(time.monotonic())
         self.tick()
@@ -100,7 +101,7 @@ class View:
 
     def _watch_gpus(self) -> None:
         while not self._ended.wait(2):
-            self._busy = gpus.busy()
+            self._busy = nvml.utilization()
 
 
 def _span(seconds: float) -> str:

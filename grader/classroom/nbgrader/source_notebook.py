@@ -6,7 +6,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from grader.author.stubs import CELL
-from grader.classroom.names import CHECK_CELL
+from grader.classroom.cell_names import CHECK_CELL
 from grader.classroom.rubric import HIDDEN, TITLES
 from grader.course.folder import Folder
 from grader.learn.notebook_cells import magic_of

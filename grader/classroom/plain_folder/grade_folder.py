@@ -12,14 +12,14 @@ from pathlib import Path
 import click
 
 from grader.classroom.class_report import write_report
-from grader.classroom.folder_output import write_output
-from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY, Graded
 from grader.classroom.intake import take_in
 from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
 from grader.classroom.patience import patiently
-from grader.classroom.results import Results
+from grader.classroom.plain_folder.result_files import write_output
+from grader.classroom.plain_folder.submissions import Submissions, read_submissions
+from grader.classroom.result_store import Results
 from grader.classroom.rubric import SPEED
-from grader.classroom.submissions import Submissions, read_submissions
+from grader.classroom.student_work import GRADED, MISSING, NOT_GRADED, PARTLY, StudentWork
 from grader.course.folder import Folder
 
 MOST_SHOWN = 20  # lines of one kind; the rest is in the table
@@ -59,7 +59,7 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
     there = [one for one in found.all if not one.hand_in.absent and one.exercise in wanted]
     judge_missing(there, choice.regrade, results, choice.how, say)
     graded = _with_results(found, results, wanted, () if choice.speed else (SPEED,))
-    patiently(lambda: write_output(graded, choice.out), say)
+    patiently(lambda: write_output(graded, found.students, choice.out), say)
     page = patiently(lambda: write_report(graded, choice.exercises[0].root, choice.out / "report.html"), say)
     return _tell([one for one in graded if one.exercise in wanted], page, say)
 
@@ -102,7 +102,9 @@ def _check(found: Submissions, choice: FolderChoice) -> None:
             raise click.ClickException(f"--regrade: {choice.source} has nothing of a student {student!r}.")
 
 
-def _with_results(found: Submissions, results: Results, wanted: set[str], without: tuple[str, ...]) -> list[Graded]:
+def _with_results(
+    found: Submissions, results: Results, wanted: set[str], without: tuple[str, ...]
+) -> list[StudentWork]:
     """Returns everyone's work with its results, for each exercise that somebody handed in.
 
     Exercises outside of `wanted`, the ids of the exercises asked for, are left out unless all their texts have a
@@ -116,7 +118,7 @@ def _with_results(found: Submissions, results: Results, wanted: set[str], withou
     return [one for one in found.all if one.exercise in shown]
 
 
-def _tell(graded: list[Graded], page: Path, say: Say) -> int:
+def _tell(graded: list[StudentWork], page: Path, say: Say) -> int:
     for exercise in sorted({one.exercise for one in graded}):
         counts = Counter(one.status for one in graded if one.exercise == exercise)
         told = ", ".join(
@@ -139,7 +141,7 @@ def _tell(graded: list[Graded], page: Path, say: Say) -> int:
     return 0
 
 
-def _tell_list(title: str, graded: list[Graded], say: Say) -> None:
+def _tell_list(title: str, graded: list[StudentWork], say: Say) -> None:
     if graded:
         say(f"{title}:")
     for one in graded[:MOST_SHOWN]:

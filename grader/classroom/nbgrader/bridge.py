@@ -27,15 +27,16 @@ from nbgrader.utils import is_grade
 from sqlalchemy.exc import SAWarning
 from traitlets import Bool, Unicode
 
+from grader.classroom.cell_names import CHECK_CELL
+from grader.classroom.cluster.pytest_call import judge
 from grader.classroom.handin import HandIn, filled, read_hand_in, solution_text
-from grader.classroom.judging import judge
-from grader.classroom.names import CHECK_CELL
-from grader.classroom.outputs import item_outputs, report_outputs
-from grader.classroom.results import Results, Text
+from grader.classroom.nbgrader.cell_outputs import item_outputs, report_outputs
+from grader.classroom.nbgrader.nbgrader_types import CourseDirectory
+from grader.classroom.result_store import Results, Text
 from grader.classroom.rubric import SPEED, Item, items_of
 from grader.course.folder import Folder
 from grader.course.regions import STUB
-from grader.gpu.models import gpu_here
+from grader.gpu.nvml import gpu_here
 from grader.processes.bubblewrap import AUTO
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -61,10 +62,9 @@ def configure(config, file: str, course: str) -> None:
     config.PutInVerdict.course = course
     config.GenerateFeedback.exporter_class = FeedbackExporter
     config.GenerateFeedback.preprocessors = [Scores]
-    config.GenerateFeedback.post_convert_hook = complete_feedback
     config.FeedbackExporter.template_name = "course_feedback"
     config.FeedbackExporter.extra_template_basedirs = [str(TEMPLATES)]
-    config.ExportApp.plugin_class = "grader.classroom.exports.Grades"
+    config.ExportApp.plugin_class = "grader.classroom.nbgrader.exports.Grades"
 
 
 def hidden_cases(class_folder: Path) -> Path | None:
@@ -79,7 +79,7 @@ class HandInExporter(NotebookExporter):
     """
 
     def from_filename(self, filename, resources=None, **kw):
-        coursedir, names = self.parent.coursedir, resources["nbgrader"]
+        coursedir, names = _coursedir_of(self), resources["nbgrader"]
         folder = Path(coursedir.format_path(coursedir.submitted_directory, names["student"], names["assignment"]))
         if Path(filename).parent.resolve() != folder.resolve():
             return super().from_filename(filename, resources=resources, **kw)
@@ -90,27 +90,43 @@ class HandInExporter(NotebookExporter):
 
 
 class FeedbackExporter(HTMLExporter):
-    """nbconvert's HTMLExporter under another name: its template is then set for feedback, not for the formgrader."""
+    """Writes next to each feedback page the files without which nbgrader's release_feedback stops.
+
+    It bears a name of its own so that its template is set for feedback, and not for the formgrader.
+    """
+
+    def from_filename(self, filename, resources=None, **kw):
+        coursedir, names = _coursedir_of(self), resources["nbgrader"]
+        complete_feedback(
+            Path(coursedir.format_path(coursedir.feedback_directory, names["student"], names["assignment"]))
+        )
+        return super().from_filename(filename, resources=resources, **kw)
 
 
-def complete_feedback(assignment: str, student: str, notebooks: list[str]) -> None:
+def complete_feedback(folder: Path) -> None:
     """Writes submission_secret.txt and timestamp.txt into a student's feedback folder where they are missing.
 
-    Without them nbgrader release_feedback stops at the first hand-in that did not come by nbgrader submit. `notebooks`:
-    the paths of the autograded notebooks.
+    They are missing where a hand-in did not come by nbgrader submit.
     """
-    autograded = Path(notebooks[0]).parent
-    folder = autograded.parents[2] / "feedback" / autograded.parent.name / autograded.name
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in (("submission_secret.txt", secrets.token_hex(32)), ("timestamp.txt", "")):
-        if folder.is_dir() and not (folder / name).exists():
+        if not (folder / name).exists():
             (folder / name).write_text(content)
 
 
-def released_notebooks(coursedir, assignment: str) -> list[Path]:
+def _coursedir_of(exporter: NotebookExporter | HTMLExporter) -> CourseDirectory:
+    """Returns the CourseDirectory of nbgrader's converter, which has made the exporter."""
+    converter = exporter.parent
+    if converter is None:
+        raise ValueError(f"{type(exporter).__name__} belongs to no converter of nbgrader's")
+    return converter.coursedir
+
+
+def released_notebooks(coursedir: CourseDirectory, assignment: str) -> list[Path]:
     return sorted(Path(coursedir.format_path(coursedir.release_directory, ".", assignment)).glob("*.ipynb"))
 
 
-def read_released(coursedir, assignment: str, notebook: str) -> NotebookNode:
+def read_released(coursedir: CourseDirectory, assignment: str, notebook: str) -> NotebookNode:
     path = Path(coursedir.format_path(coursedir.release_directory, ".", assignment), f"{notebook}.ipynb")
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there. Next: nbgrader generate_assignment {assignment}")
@@ -138,9 +154,9 @@ class PutInVerdict(NbGraderPreprocessor):
         for cell in notebook.cells:
             if is_grade(cell):
                 item = items.get(cell.metadata.nbgrader.grade_id)
-                open_because = why or (item.open[0] if item.open else "")
+                open_because = why if item is None else next(iter(item.open), "")
                 cell.outputs = from_dict(item_outputs(item, open_because))
-                cell.metadata["course"] = {"score": None if open_because else item.score, "open": open_because}
+                cell.metadata["course"] = {"score": item.score if item else None, "open": open_because}
             elif cell.metadata.get("nbgrader", {}).get("grade_id") == CHECK_CELL:
                 judged = result if result and not result["fault"] else None
                 cell.outputs = from_dict(report_outputs(judged, notes))
@@ -152,7 +168,7 @@ class PutInVerdict(NbGraderPreprocessor):
         here = Path(self.parent.parent.coursedir.root)
         wanted = Text(Folder(Path(self.course, "exercises", exercise)), text, hidden_cases(here))
         results = Results(here / "results")
-        if self.judge_missing and results.is_missing(wanted, bool(gpu_here())):
+        if self.judge_missing and results.is_missing(wanted, gpu_here()):
             results.folder.mkdir(exist_ok=True)
             results.store(wanted, judge(wanted, self.isolation))
         return results.find(wanted) or {"fault": "there is no result yet", "tests": []}
@@ -204,7 +220,7 @@ def _items(result: dict | None, notebook: NotebookNode, problem: str) -> tuple[d
     If nothing can be graded, returns no items, and the reason: a problem of the hand-in, a fault, or points that differ
     between the notebook and the tests.
     """
-    if problem or result["fault"]:
+    if problem or result is None or result["fault"]:
         return {}, problem or "a fault of the machine that judges, not of yours; it will be judged again"
     items = items_of(result, without(notebook))
     if out_of_step(notebook, items):

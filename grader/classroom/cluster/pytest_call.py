@@ -10,7 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from grader.classroom.results import Text, faulty
+from grader.classroom.result_store import Text, faulty
 from grader.gpu.device import driver_device, model_here
 from grader.processes import bubblewrap
 from grader.processes.bubblewrap import AUTO

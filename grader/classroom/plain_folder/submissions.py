@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn, clean, is_own_work, read_file, read_hand_in
 from grader.classroom.intake import KINDS
-from grader.classroom.results import Text
+from grader.classroom.result_store import Text
+from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder
 from grader.course.regions import stub_text
 from grader.wire.printable import is_steering
@@ -24,7 +24,7 @@ from grader.wire.printable import is_steering
 class Submissions:
     """Everyone's work on every exercise, and the files and folders that name no student and exercise."""
 
-    all: list[Graded] = field(default_factory=list)
+    all: list[StudentWork] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
 
     @property
@@ -36,9 +36,13 @@ class Submissions:
 class _Found:
     """A hand-in, the file or folder it was found in, and when the newest of its files was written."""
 
-    graded: Graded
+    work: StudentWork
     place: str
     time: float = 0
+
+    @property
+    def text(self) -> str | None:
+        return self.work.text.text if self.work.text else None
 
 
 def read_submissions(source: Path, exercises: list[Folder], only: Folder | None, without: Path) -> Submissions:
@@ -48,7 +52,9 @@ def read_submissions(source: Path, exercises: list[Folder], only: Folder | None,
     """
     paths = [path for path in source.iterdir() if not path.name.startswith((".", "__MACOSX"))]
     paths = sorted((path for path in paths if path.resolve() != without.resolve()), key=lambda p: (p.is_file(), p.name))
-    read, ignored, found = _Reader(source, exercises, only, paths), [], {}
+    read = _Reader(source, exercises, only, paths)
+    ignored: list[str] = []
+    found: dict[tuple[str, str], list[_Found]] = {}
     for path in paths:
         if path.is_dir() and path.is_symlink():
             ignored.append(f"{path.name}/: a link")
@@ -59,7 +65,7 @@ def read_submissions(source: Path, exercises: list[Folder], only: Folder | None,
         made, unknown = read.folder(path) if path.is_dir() else read.file(path)
         ignored += unknown
         for one in made:
-            found.setdefault((one.graded.student, one.graded.exercise), []).append(one)
+            found.setdefault((one.work.student, one.work.exercise), []).append(one)
     for student in {student for student, _ in found}:
         for exercise in exercises:
             if (student, exercise.id) not in found:
@@ -119,26 +125,26 @@ class _Reader:
         problem = f"{exercise.name}.ipynb or {exercise.name}.py was expected"
         return self._found(student, exercise, HandIn(problem=problem, absent=True), self.source, [])
 
-    def chosen(self, found: list[_Found]) -> Graded:
+    def chosen(self, found: list[_Found]) -> StudentWork:
         """Returns the hand-in to judge of all that a student has for an exercise.
 
         It is the best by three criteria, in this order: it can be read, it was worked on, it is newer. Its notes say
         why each hand-in that differs was not judged.
         """
-        there = [one for one in found if not one.graded.hand_in.absent] or found[:1]
-        best = max(there, key=lambda one: (one.graded.text is not None, self._is_own_work(one.graded), one.time))
+        there = [one for one in found if not one.work.hand_in.absent] or found[:1]
+        best = max(there, key=lambda one: (one.work.text is not None, self._is_own_work(one.work), one.time))
         for other in there:
-            if other is not best and (other.graded.text is None or other.graded.text.text != best.graded.text.text):
-                best.graded.hand_in.notes.append(f"{other.place} was not judged: {self._why_not(other, best)}.")
-        return best.graded
+            if other is not best and (other.text is None or other.text != best.text):
+                best.work.hand_in.notes.append(f"{other.place} was not judged: {self._why_not(other, best)}.")
+        return best.work
 
-    def _is_own_work(self, one: Graded) -> bool:
+    def _is_own_work(self, one: StudentWork) -> bool:
         return one.text is not None and is_own_work(one.text.text, self.stubs[one.exercise])
 
     def _why_not(self, other: _Found, best: _Found) -> str:
-        if other.graded.text is None:
-            return other.graded.hand_in.problem
-        if self._is_own_work(best.graded) and not self._is_own_work(other.graded):
+        if other.work.text is None:
+            return other.work.hand_in.problem
+        if self._is_own_work(best.work) and not self._is_own_work(other.work):
             return f"it is the empty exercise, and {best.place} is not"
         return f"{best.place} is newer" if best.time > other.time else f"{best.place} is as new"
 
@@ -161,9 +167,9 @@ class _Reader:
 
     def _found(self, student: str, exercise: Folder, hand_in: HandIn, place: Path, files: list[Path]) -> _Found:
         text = None if hand_in.text is None else Text(exercise, hand_in.text, None)
-        graded = Graded(student=student, exercise=exercise.id, hand_in=hand_in, text=text)
+        work = StudentWork(student=student, exercise=exercise.id, hand_in=hand_in, text=text)
         time = max((path.lstat().st_mtime for path in files), default=0)
-        return _Found(graded, str(place.relative_to(self.source)), time)
+        return _Found(work, str(place.relative_to(self.source)), time)
 
 
 def _held(folder: Path, name: str) -> list[Path]:

@@ -25,15 +25,15 @@ import dask.config
 from distributed import Client, Future, LocalCluster
 from distributed.comm import CommClosedError
 
-from grader.classroom import gpus
-from grader.classroom.health import Health
-from grader.classroom.judges import GPU, Judges, has_own_gpu, judge_there
-from grader.classroom.live import View
-from grader.classroom.loans import Loans, present_workers
+from grader.classroom.cluster import gpus
+from grader.classroom.cluster.health import Health
+from grader.classroom.cluster.live import View
+from grader.classroom.cluster.loans import Loans, present_workers
+from grader.classroom.cluster.warm_judge import request_of
+from grader.classroom.cluster.worker_plugin import GPU, Judges, has_own_gpu, judge_there
 from grader.classroom.patience import patiently
-from grader.classroom.results import Results, Text, faulty, version_of
+from grader.classroom.result_store import Results, Text, faulty, version_of
 from grader.classroom.rubric import is_decided
-from grader.classroom.warm_judge import request_of
 
 ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
 PAUSE = 4.0  # seconds between attempts: the trouble may pass
@@ -174,7 +174,7 @@ class _Run:
         if work is None:
             return
         if future.status in ("cancelled", "lost"):  # as all are once the scheduler is gone
-            raise EngineError(f"The scheduler at {self._client.scheduler.address} is gone.")
+            raise EngineError(f"The scheduler at {_address(self._client)} is gone.")
         result = _result_of(future, work.text)
         worker, pool_is_gone = result.pop("worker", None), result.pop("unconnected", False)
         owners = [address for address, one in present_workers(self._client).items() if has_own_gpu(one["resources"])]
@@ -279,11 +279,11 @@ def _judges(client: Client, judges: Judges) -> Iterator[None]:
         client.register_plugin(judges, name=judges.name)
     except ImportError as error:
         raise EngineError(
-            f"The workers at {client.scheduler.address} cannot import the course ({error}). Next: pip install -e "
+            f"The workers at {_address(client)} cannot import the course ({error}). Next: pip install -e "
             '".[cluster]" there, in a copy of the same course.'
         ) from None
     except OSError as error:  # a machine that is gone, which the scheduler has not noticed
-        raise EngineError(f"A worker at {client.scheduler.address} does not answer: {error}") from None
+        raise EngineError(f"A worker at {_address(client)} does not answer: {error}") from None
     try:
         yield
     finally:
@@ -298,6 +298,10 @@ def _dashboard(client: Client) -> str:
     if client.cluster is None:
         return client.dashboard_link
     return f"http://127.0.0.1:{client.cluster.scheduler.services['dashboard'].port}/status"
+
+
+def _address(client: Client) -> str:
+    return str(client.scheduler.address) if client.scheduler else "an unknown address"
 
 
 def _workers(client: Client) -> int:

@@ -7,17 +7,18 @@ import contextlib
 import socket
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import LifoQueue
 
 from distributed import Worker, WorkerPlugin, get_worker
 from distributed.comm import get_address_host
 
-from grader.classroom import gpus
-from grader.classroom.door import Door, Offer
-from grader.classroom.lending import Standing
-from grader.classroom.results import faulty, version_of
-from grader.classroom.warm_judge import Unconnected, WarmJudge
+from grader.classroom.cluster import gpus
+from grader.classroom.cluster.door import Door, Offer
+from grader.classroom.cluster.lending import Standing
+from grader.classroom.cluster.warm_judge import Unconnected, WarmJudge
+from grader.classroom.result_store import faulty, version_of
 from grader.course.folder import Folder, found_here
 from grader.gpu.pool.shared_pool import SharedPool
 
@@ -43,9 +44,13 @@ class Judges(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         self._ending = False
-        self._pool, self._door, self._pooling = None, None, threading.Lock()
+        self._pool: SharedPool | None = None
+        self._door: Door | None = None
+        self._pooling = threading.Lock()
         self._borrows = self.wants_gpu and not has_own_gpu(worker.state.total_resources)
-        self._borrowed, self._lending = None, threading.Condition()
+        self._borrowed: Offer | None = None
+        self._lending = threading.Condition()
+        connected: Callable[[], socket.socket] | None
         if self._borrows:
             self._gpu, connected = "", self._connected_elsewhere
         else:
@@ -145,6 +150,17 @@ class Judges(WorkerPlugin):
         return Standing(judges, self._offer(worker), self._borrows, self._borrowed, bool(announced), waiting)
 
 
+class NoJudges(LookupError):
+    """Raised where a worker has no plugin of this name, or no more."""
+
+
+def _judges_of(worker: Worker, name: str) -> Judges:
+    plugin = worker.plugins.get(name)
+    if not isinstance(plugin, Judges):
+        raise NoJudges(name)
+    return plugin
+
+
 def has_own_gpu(resources: dict) -> bool:
     """Returns whether a worker has its own GPU, by the resources that it announces."""
     return bool(resources.get(GPU)) and LENT not in resources  # LENT stays there once a GPU was lent
@@ -156,21 +172,21 @@ def judge_there(judges: str, request: dict) -> dict:
     `judges`: the name of the worker's plugin.
     """
     worker = get_worker()
-    plugin = worker.plugins.get(judges)
-    if plugin is None:
+    try:
+        return {**_judges_of(worker, judges).judge(request), "worker": worker.address}
+    except NoJudges:
         return faulty(request["exercise"], "the worker has no judges any more")
-    return {**plugin.judge(request), "worker": worker.address}
 
 
 def standing_there(judges: str, dask_worker: Worker) -> Standing:
     """Returns the Standing of the worker on which it runs."""
-    return dask_worker.plugins[judges].standing(dask_worker)
+    return _judges_of(dask_worker, judges).standing(dask_worker)
 
 
 async def borrow_there(judges: str, offer: Offer, count: int, dask_worker: Worker) -> str:
     """Lends an offered GPU to the worker on which it runs; returns why that failed, "" if it did not."""
     try:
-        await dask_worker.plugins[judges].borrow(dask_worker, offer, count)
+        await _judges_of(dask_worker, judges).borrow(dask_worker, offer, count)
     except OSError as error:
         return f"it cannot reach {offer.host}:{offer.port}: {error}"
     return ""

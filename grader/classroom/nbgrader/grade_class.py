@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -19,20 +19,22 @@ from nbgrader.apps.baseapp import NbGrader
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.utils import parse_utc
 
-from grader.classroom.bridge import fingerprint, hidden_cases, out_of_step, read_released, released_notebooks, without
 from grader.classroom.class_report import write_report
-from grader.classroom.gradebook import check_answers
-from grader.classroom.graded import Graded
 from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
 from grader.classroom.intake import Person, take_in
 from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
+from grader.classroom.nbgrader.bridge import fingerprint, hidden_cases, read_released, released_notebooks, without
+from grader.classroom.nbgrader.class_messages import report_of, tell
+from grader.classroom.nbgrader.entry import Entry
+from grader.classroom.nbgrader.gradebook_url import check_answers
+from grader.classroom.nbgrader.nbgrader_types import CourseDirectory
 from grader.classroom.patience import patiently
-from grader.classroom.results import Results, Text
-from grader.classroom.rubric import RubricError, items_of, points_of
+from grader.classroom.result_store import Results, Text
+from grader.classroom.rubric import RubricError, points_of
+from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from grader.files import write_whole
-from grader.gpu.models import gpu_here
 
 
 @dataclass(frozen=True)
@@ -54,29 +56,6 @@ class Choice:
     def is_part(self) -> bool:
         """True where the choice may leave out some of the class."""
         return bool(self.assignments or self.students)
-
-
-@dataclass(kw_only=True)
-class Entry(Graded):
-    """A student's work, with the assignment and the released notebook, which nbgrader needs."""
-
-    assignment: str
-    released: nbformat.NotebookNode
-
-
-@dataclass
-class Report:
-    """The messages for the instructor that go with the scores, by kind.
-
-    `graded`: the number of exercises that are graded, by assignment.
-    """
-
-    graded: Counter = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    out_of_step: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 def grade_class(choice: Choice, say: Say) -> int:
@@ -109,9 +88,9 @@ def grade_class(choice: Choice, say: Say) -> int:
     everything = _entries(coursedir, course, _assignments(coursedir, Choice()), Choice()) if choice.is_part else []
     graded = _class_of(coursedir, results, entries, everything)
     page = write_report(graded, course, Path(coursedir.root, "report.html"))
-    report = _report(entries, failed)
+    report = report_of(entries, failed)
     report.notes += _unknown_folders(coursedir)
-    return _tell(report, page, say)
+    return tell(report, page, say)
 
 
 def _nbgrader(db: str) -> NbGrader:
@@ -124,12 +103,12 @@ def _nbgrader(db: str) -> NbGrader:
     app.initialize([f"--db={db}"] if db else [])
     if "PutInVerdict" not in app.config:
         raise click.ClickException(
-            "nbgrader_config.py does not call grader.classroom.bridge.configure: course notebooks --out ."
+            "nbgrader_config.py does not call grader.classroom.nbgrader.bridge.configure: course notebooks --out ."
         )
     return app
 
 
-def _assignments(coursedir, choice: Choice) -> dict[str, list[str]]:
+def _assignments(coursedir: CourseDirectory, choice: Choice) -> dict[str, list[str]]:
     """Returns the names of the exercises in each chosen assignment, by the assignment's name.
 
     Raises ClickException where no assignment is released, or a chosen assignment is not.
@@ -154,7 +133,7 @@ def _one_of(released: dict[str, list[str]], wanted: str) -> str:
     return found[0]
 
 
-def _take_in(source: Path, coursedir, assignments: dict[str, list[str]], say: Say) -> None:
+def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, list[str]], say: Say) -> None:
     with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
         roster = [
             Person(s.id, s.first_name or "", s.last_name or "", s.email or "", str(s.lms_user_id or ""))
@@ -170,7 +149,9 @@ def _take_in(source: Path, coursedir, assignments: dict[str, list[str]], say: Sa
         say(f"  Ignored, for it names no student and exercise: {name}")
 
 
-def _entries(coursedir, course: Path, assignments: dict[str, list[str]], choice: Choice) -> list[Entry]:
+def _entries(
+    coursedir: CourseDirectory, course: Path, assignments: dict[str, list[str]], choice: Choice
+) -> list[Entry]:
     submitted = Path(coursedir.root, coursedir.submitted_directory)
     students = sorted(path.name for path in submitted.glob("*") if path.is_dir())
     for student in (*choice.students, *choice.regrade.names):
@@ -235,7 +216,7 @@ def _check_solutions(solutions: list[Text], results: Results) -> None:
                 )
 
 
-def _hold_places(coursedir, entries: list[Entry]) -> None:
+def _hold_places(coursedir: CourseDirectory, entries: list[Entry]) -> None:
     """Writes a placeholder notebook for each hand-in that has none (a .py file, say): nbgrader looks for notebooks.
 
     A timestamp.txt that nbgrader cannot read is renamed.
@@ -266,7 +247,7 @@ class _Some(Autograde):
         return student_id in self.wanted and super().init_destination(assignment_id, student_id)
 
 
-def _into_gradebook(app: NbGrader, entries: list[Entry], say: Say) -> set[tuple]:
+def _into_gradebook(app: NbGrader, entries: list[Entry], say: Say) -> set[tuple[str, str]]:
     """Runs nbgrader's autograde where a verdict is new; returns the (student, assignment) pairs for which it failed."""
     coursedir = app.coursedir
     stale = defaultdict(set)
@@ -297,7 +278,7 @@ def _folders(entries: list[Entry]) -> int:
     return len({(entry.student, entry.assignment) for entry in entries})
 
 
-def _is_stale(coursedir, entry: Entry) -> bool:
+def _is_stale(coursedir: CourseDirectory, entry: Entry) -> bool:
     """Returns whether the autograded notebook is missing, half written or made from another verdict."""
     folder = coursedir.format_path(coursedir.autograded_directory, entry.student, entry.assignment)
     try:
@@ -309,7 +290,9 @@ def _is_stale(coursedir, entry: Entry) -> bool:
     return verdict != now
 
 
-def _class_of(coursedir, results: Results, now: list[Entry], everything: list[Entry]) -> list[Graded]:
+def _class_of(
+    coursedir: CourseDirectory, results: Results, now: list[Entry], everything: list[Entry]
+) -> list[StudentWork]:
     """Returns everyone's work on the exercises that somebody handed in.
 
     It consists of the entries of this run (`now`), the rest of `everything` that has a result or nothing to judge, and
@@ -319,17 +302,17 @@ def _class_of(coursedir, results: Results, now: list[Entry], everything: list[En
     others = [one for one in everything if (one.student, one.exercise) not in chosen]
     for one in others:
         one.result = None if one.text is None else results.find(one.text)
-    graded: list[Graded] = [*now, *(one for one in others if one.text is None or one.result)]
+    graded: list[StudentWork] = [*now, *(one for one in others if one.text is None or one.result)]
     known = {(one.student, one.exercise) for one in [*now, *others]}
     with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
         students = {student for student, _ in known} | {student.id for student in gradebook.students}
     for exercise in sorted({one.exercise for one in graded}):
         missing = [student for student in sorted(students) if (student, exercise) not in known]
-        graded += [Graded(student=who, exercise=exercise, hand_in=HandIn(absent=True)) for who in missing]
+        graded += [StudentWork(student=who, exercise=exercise, hand_in=HandIn(absent=True)) for who in missing]
     return graded
 
 
-def _unknown_folders(coursedir) -> list[str]:
+def _unknown_folders(coursedir: CourseDirectory) -> list[str]:
     """Returns a note on each path in submitted/ that belongs to no assignment: a misspelt name is seen."""
     submitted = Path(coursedir.root, coursedir.submitted_directory)
     assignments = _assignments(coursedir, Choice())
@@ -337,57 +320,3 @@ def _unknown_folders(coursedir) -> list[str]:
     inner = [path for path in sorted(submitted.glob("*/*")) if path.is_dir() and path.name not in assignments]
     shown = [str(path.relative_to(submitted.parent)) for path in (*loose, *inner)]
     return [f"{path} was not looked at: no released assignment is called so" for path in shown]
-
-
-def _report(entries: list[Entry], failed: set[tuple]) -> Report:
-    report = Report()
-    same = defaultdict(set)
-    for entry in entries:
-        who, result = f"{entry.student}, {entry.assignment}/{entry.name}", entry.result
-        report.notes += [f"{who}: {note}" for note in entry.hand_in.notes]
-        if (entry.student, entry.assignment) in failed:
-            report.faults.append(f"{who}: nbgrader could not enter it; its log is above")
-        elif entry.hand_in.problem:
-            report.problems.append(f"{who}: {entry.hand_in.problem}")
-        elif entry.fault:
-            report.faults.append(f"{who}: {entry.fault}")
-        elif difference := out_of_step(entry.released, items_of(result, entry.without)):
-            named = "" if entry.assignment == entry.exercise else f"--assignment {entry.assignment} "
-            again = f"course notebooks --out . {named}{entry.exercise[:2]}"
-            again += f", then nbgrader generate_assignment --force {entry.assignment}"
-            report.out_of_step.append(f"{who}: {difference}. {again}")
-        elif entry.open:
-            report.waiting.append(f"{who}: {entry.open[0]}")
-        else:
-            report.graded[entry.assignment] += 1
-        if result and result.get("outcome") == "pass":
-            same[entry.text.key].add(f"{entry.student} ({entry.name})")
-    report.notes += [f"The same text to the letter: {', '.join(sorted(who))}" for who in same.values() if len(who) > 1]
-    return report
-
-
-def _tell(report: Report, page: Path, say: Say) -> int:
-    for assignment, count in sorted(report.graded.items()):
-        say(f"{assignment}: {count} graded.")
-    _tell_list("To know", report.notes, say)
-    _tell_list("Waiting for a machine that can judge it (points open, neither 0 nor full)", report.waiting, say)
-    _tell_list("Not graded, for the student to mend; the feedback tells them", report.problems, say)
-    _tell_list("Not graded, since notebook and tests differ in points", report.out_of_step, say)
-    _tell_list("Not graded, a fault here and not a student's", report.faults, say)
-    say(f"The class on one page: {page}")
-    if report.out_of_step:
-        say("Next: the commands that are named above, then run the same command: it enters what is missing.")
-    elif report.faults:
-        say("Next: mend the fault (course doctor), then run the same command: it judges what is missing.")
-    elif report.waiting and not gpu_here():
-        say("Next: run the same command on a machine with a GPU. nbgrader export shows what is decided so far.")
-    else:
-        say("Next: nbgrader generate_feedback ASSIGNMENT, nbgrader export")
-    return 1 if report.faults or report.out_of_step else 0
-
-
-def _tell_list(title: str, lines: list[str], say: Say) -> None:
-    if lines:
-        say(f"{title}:")
-    for line in lines:
-        say(f"  {line}")

@@ -1,9 +1,9 @@
-"""A process that has everything imported and judges one text after another: `python -m grader.classroom.warm_judge`.
+"""A process that has everything imported and judges one text after another.
 
-A request is a line of JSON, and so is a result: nothing is pickled. The process never runs a submission; the child that
-pytest starts does, a fresh child for each text. The process may still die (out of memory) or hang: it is then replaced,
-and the result of this text is a fault of the machine. It ends when its parent does, however the parent ended, and takes
-its children along.
+`python -m grader.classroom.cluster.warm_judge` is its command. A request is a line of JSON, and so is
+a result: nothing is pickled. The process never runs a submission; the child that pytest starts does, a fresh child for
+each text. The process may still die (out of memory) or hang: it is then replaced, and the result of this text is a
+fault of the machine. It ends when its parent does, however the parent ended, and takes its children along.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TextIO
+from typing import IO, TextIO
 
-from grader.classroom.results import Text, faulty
+from grader.classroom.result_store import Text, faulty
 from grader.course.folder import Folder, found_here
 from grader.gpu.device import use_device
 from grader.gpu.pool.replays import use_pool
@@ -52,6 +53,20 @@ class Unconnected(ConnectionError):
     """Raised where no pool of replay processes can be reached."""
 
 
+@dataclass(frozen=True)
+class _Running:
+    """A judge's process, the parent's ends of its pipes, and its temporary folder, which holds its log."""
+
+    process: subprocess.Popen[str]
+    requests: IO[str]
+    results: IO[str]
+    folder: Path
+
+    def said(self) -> str:
+        last = _log_in(self.folder).read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+        return f" ({last[0][:200]})" if last else ""
+
+
 class WarmJudge:
     """The parent's end of the process. `level`: how submissions are isolated.
 
@@ -64,8 +79,8 @@ class WarmJudge:
         self, level: str, gpu: str = "", connected: Callable[[], socket.socket] | None = None, ahead: bool = True
     ) -> None:
         self.level, self.gpu, self._connected = level, gpu, connected
-        self._process: subprocess.Popen | None = None
-        self._judged, self._folder = 0, ""
+        self._running: _Running | None = None
+        self._judged = 0
         if ahead:
             self._start()
 
@@ -74,29 +89,35 @@ class WarmJudge:
 
         "unconnected" is true in it if no pool of replay processes could be asked.
         """
-        if self._process is None or self._process.poll() is not None or self._judged == MOST_TEXTS:
+        running = self._running
+        if running is None or running.process.poll() is not None or self._judged == MOST_TEXTS:
             self.end()
             try:
-                self._start()
+                running = self._start()
             except OSError as error:
                 why = faulty(request["exercise"], f"no judge could be started: {error}")
                 return {**why, "unconnected": isinstance(error, Unconnected)}
         self._judged += 1
-        result = self._answered(request)
+        result = self._answered(running, request)
         if result.get("unconnected"):
             self.end()  # its pool is gone: the next process is connected anew
         return result
 
-    def _answered(self, request: dict) -> dict:
-        process, too_late = self._process, threading.Event()
-        clock = threading.Timer(MOST_SECONDS, lambda: (too_late.set(), self.end()))
+    def _answered(self, running: _Running, request: dict) -> dict:
+        too_late = threading.Event()
+
+        def end_late() -> None:
+            too_late.set()
+            self.end()
+
+        clock = threading.Timer(MOST_SECONDS, end_late)
         clock.start()
         try:
-            process.stdin.write(f"{json.dumps(request)}\n")
-            process.stdin.flush()
-            if answer := process.stdout.readline():
+            running.requests.write(f"{json.dumps(request)}\n")
+            running.requests.flush()
+            if answer := running.results.readline():
                 return json.loads(answer)
-            why = f"ended with status {process.wait(10)}{self._said()}"
+            why = f"ended with status {running.process.wait(10)}{running.said()}"
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             why = f"failed: {type(error).__name__}"
         finally:
@@ -108,21 +129,47 @@ class WarmJudge:
 
     def end(self) -> None:
         """Ends the process and all that it has started. May be called again, and from another thread."""
-        process, folder, self._process = self._process, self._folder, None
-        if process is None:
+        running, self._running = self._running, None
+        if running is None:
             return
         with contextlib.suppress(OSError):
-            process.stdin.close()  # its signal to leave
+            running.requests.close()  # its signal to leave
         try:
-            process.wait(5)
+            running.process.wait(5)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        _kill_those_in(folder)
-        scratch.remove(Path(folder))
+            running.process.kill()
+            running.process.wait()
+        _kill_those_in(running.folder)
+        scratch.remove(running.folder)
 
-    def _start(self) -> None:
+    def _start(self) -> _Running:
         """Starts the process. Raises OSError where it cannot start, or no pool can be reached."""
+        with contextlib.ExitStack() as given:
+            pool = [given.enter_context(self._connected()).fileno()] if self._connected else []
+            folder = Path(tempfile.mkdtemp(prefix="course-"))  # removed by the last to leave
+            try:
+                process = self._process_in(folder, pool)
+            except BaseException:
+                scratch.remove(folder)
+                raise
+        self._judged = 0
+        self._running = _Running(process, _piped(process.stdin), _piped(process.stdout), folder)
+        return self._running
+
+    def _process_in(self, folder: Path, pool: list[int]) -> subprocess.Popen[str]:
+        """Starts the process, which works in `folder`.
+
+        `pool`: the descriptor of a connection with a pool of replay processes; [] for a pool of the judge's own.
+        """
+        command = [sys.executable, "-P", "-m", "grader.classroom.cluster.warm_judge", self.level, str(folder)]
+        with _log_in(folder).open("w") as log:
+            return subprocess.Popen(
+                [*command, *map(str, pool)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, encoding="utf-8",
+                env=self._environment(), pass_fds=pool, start_new_session=True,  # Ctrl-C is for the command alone
+            )  # fmt: skip
+
+    def _environment(self) -> dict[str, str]:
         path = os.pathsep.join(filter(None, [str(IMPORTED_FROM), os.environ.get("PYTHONPATH", "")]))
         environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
         # Only our own plugin of pytest: any other costs each judge time, and might change its report.
@@ -133,24 +180,21 @@ class WarmJudge:
         }
         if self.gpu:
             environment["CUDA_VISIBLE_DEVICES"] = self.gpu
-        with contextlib.ExitStack() as given:
-            pool = [given.enter_context(self._connected()).fileno()] if self._connected else []
-            self._judged, self._folder = 0, tempfile.mkdtemp(prefix="course-")  # removed by the last to leave
-            self._log = Path(self._folder, "log")
-            log = given.enter_context(self._log.open("w"))
-            command = [sys.executable, "-P", "-m", "grader.classroom.warm_judge", self.level, self._folder]
-            self._process = subprocess.Popen(
-                [*command, *map(str, pool)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, encoding="utf-8",
-                env=environment, pass_fds=pool, start_new_session=True,  # Ctrl-C is for the command alone
-            )  # fmt: skip
-
-    def _said(self) -> str:
-        last = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-        return f" ({last[0][:200]})" if last else ""
+        return environment
 
 
-def _kill_those_in(folder: str) -> None:
+def _log_in(folder: Path) -> Path:
+    return folder / "log"
+
+
+def _piped(stream: IO[str] | None) -> IO[str]:
+    """Returns a stream of Popen, which is None only where PIPE was not asked for."""
+    if stream is None:
+        raise ValueError("PIPE was not asked for")
+    return stream
+
+
+def _kill_those_in(folder: Path) -> None:
     """Kills the processes that work in a judge's temporary folder.
 
     A submission there would go on running after its judge was killed.
@@ -165,7 +209,7 @@ def _kill_those_in(folder: str) -> None:
 
 
 def main() -> None:
-    from grader.classroom.judging import prepare
+    from grader.classroom.cluster.pytest_call import prepare
 
     # Copies of the descriptors: pytest puts others in the places of 0 and 1, and printed text is no result.
     asked, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -209,7 +253,7 @@ def _leave(folder: str) -> None:
 
 
 def _answer(request: dict) -> dict:
-    from grader.classroom.judging import judge
+    from grader.classroom.cluster.pytest_call import judge
 
     exercise, hidden = _exercise_of(request), None
     if exercise is None:

@@ -1,18 +1,17 @@
 """Exports of the gradebook, as nbgrader's exporter plugins. The score of ungraded work is blank, never 0.
 
-    nbgrader export                                                      grades.csv: one row per hand-in
-    nbgrader export --exporter=grader.classroom.exports.Items            items.csv: one row per item
-    nbgrader export --exporter=grader.classroom.exports.Canvas           canvas.csv
-    nbgrader export --exporter=grader.classroom.exports.Moodle           moodle.csv
-    nbgrader export --exporter=grader.classroom.exports.Gradescope       gradescope/ASSIGNMENT/STUDENT/results.json
-    nbgrader export --exporter=grader.classroom.exports.JUnit            junit/ASSIGNMENT/STUDENT.xml
+    nbgrader export                                                         grades.csv: one row per hand-in
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.Items      items.csv: one row per item
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.Canvas     canvas.csv
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.Moodle     moodle.csv
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.Gradescope gradescope/ASSIGNMENT/STUDENT/results.json
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.JUnit      junit/ASSIGNMENT/STUDENT.xml
 
 nbgrader's --to, --assignment and --student work with all of them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,29 +20,35 @@ import nbformat
 from nbgrader.api import MissingEntry
 from nbgrader.plugins import ExportPlugin
 
-from grader.classroom.bridge import hidden_cases, without
-from grader.classroom.graded import GRADED, MISSING, NOT_GRADED, PARTLY
+from grader.classroom.export_formats import (
+    Scores,
+    canvas_rows,
+    csv_of,
+    gradescope_text,
+    junit_text,
+    moodle_rows,
+    write_changed,
+)
 from grader.classroom.handin import solution_text
-from grader.classroom.per_test import gradescope_text, junit_text
-from grader.classroom.results import Results, Text
-from grader.classroom.rubric import counted, is_decided
-from grader.classroom.tables import canvas_rows, csv_of
+from grader.classroom.nbgrader.bridge import hidden_cases, without
+from grader.classroom.nbgrader.nbgrader_types import Assignment, Grade, Gradebook, Student, Submission
+from grader.classroom.result_store import Results, Text
+from grader.classroom.rubric import counted, is_decided, medals_of
+from grader.classroom.student_work import GRADED, MISSING, NOT_GRADED, PARTLY
 from grader.course.folder import Folder
-from grader.explain.medal_words import MEDALS
 from grader.explain.verdict import PASS
-from grader.files import write_whole
 
 
 @dataclass
 class HandedIn:
     """A student's hand-in of an assignment, as the gradebook has it; `submission` is None where there is none."""
 
-    assignment: object
-    student: object
-    submission: object | None
+    assignment: Assignment
+    student: Student
+    submission: Submission | None
 
     @property
-    def grades(self) -> list:
+    def grades(self) -> list[Grade]:
         return [] if self.submission is None else [g for n in self.submission.notebooks for g in n.grades]
 
     @property
@@ -80,22 +85,30 @@ class Exporter(ExportPlugin):
     def here(self) -> Path:
         return Path(self.parent.coursedir.root)
 
-    def assignments(self, gradebook) -> list:
+    def assignments(self, gradebook: Gradebook) -> list[Assignment]:
         return [each for each in gradebook.assignments if not self.assignment or each.name in self.assignment]
 
-    def students(self, gradebook) -> list:
+    def students(self, gradebook: Gradebook) -> list[Student]:
         return [each for each in gradebook.students if not self.student or each.id in self.student]
 
-    def handed_in(self, gradebook, assignment, student) -> HandedIn:
+    def handed_in(self, gradebook: Gradebook, assignment: Assignment, student: Student) -> HandedIn:
         try:
             return HandedIn(assignment, student, gradebook.find_submission(assignment.name, student.id))
         except MissingEntry:
             return HandedIn(assignment, student, None)
 
-    def everything(self, gradebook) -> Iterator[HandedIn]:
+    def everything(self, gradebook: Gradebook) -> Iterator[HandedIn]:
         for assignment in self.assignments(gradebook):
             for student in self.students(gradebook):
                 yield self.handed_in(gradebook, assignment, student)
+
+    def scores(self, gradebook: Gradebook) -> Iterator[Scores]:
+        """Yields each student's scores, a score per assignment."""
+        assignments = self.assignments(gradebook)
+        for who in self.students(gradebook):
+            name = f"{who.last_name or who.id}, {who.first_name or ''}".rstrip(", ")
+            scores = [self.handed_in(gradebook, each, who).score for each in assignments]
+            yield Scores(name, who.lms_user_id, who.id, who.email or who.id, scores, who.email)
 
     def facts(self, handed_in: HandedIn) -> Iterator[dict]:
         """Yields for each judged notebook of a hand-in what `course grade` noted in it, its "name", and "result".
@@ -121,19 +134,19 @@ class Exporter(ExportPlugin):
 class Table(Exporter):
     """Writes `rows(gradebook)` as CSV with every text quoted."""
 
-    def export(self, gradebook) -> None:
+    def export(self, gradebook: Gradebook) -> None:
         path = Path(self.to or f"{type(self).__name__.lower()}.csv")
         path.write_text(csv_of(self.rows(gradebook)), encoding="utf-8", newline="")
         self.log.info("%s is written", path)
 
-    def rows(self, gradebook) -> Iterator[list]:
+    def rows(self, gradebook: Gradebook) -> Iterator[list]:
         raise NotImplementedError
 
 
 class Grades(Table):
     """A row per assignment and student, with the status of the work, which a bare number cannot show."""
 
-    def rows(self, gradebook):
+    def rows(self, gradebook: Gradebook) -> Iterator[list]:
         yield ["assignment", "student_id", "last_name", "first_name", "email", "timestamp", "status", "score",
                "max_score", "reached", "judged", "late_penalty", "core", "full", "medals", "note"]  # fmt: skip
         for each in self.everything(gradebook):
@@ -151,7 +164,7 @@ class Grades(Table):
 class Items(Table):
     """A row per item, for statistics of a class."""
 
-    def rows(self, gradebook):
+    def rows(self, gradebook: Gradebook) -> Iterator[list]:
         yield ["assignment", "student_id", "exercise", "item", "judged", "override", "max_score"]
         for each in self.everything(gradebook):
             for notebook in each.submission.notebooks if each.submission is not None else []:
@@ -163,55 +176,44 @@ class Items(Table):
 class Canvas(Table):
     """Canvas' gradebook import: a column per assignment."""
 
-    def rows(self, gradebook):
-        assignments = self.assignments(gradebook)
-        return canvas_rows({each.name: each.max_score for each in assignments}, self._scores(gradebook, assignments))
-
-    def _scores(self, gradebook, assignments: list) -> Iterator[tuple[list, list]]:
-        for student in self.students(gradebook):
-            name = f"{student.last_name or student.id}, {student.first_name or ''}".rstrip(", ")
-            who = [name, student.lms_user_id, student.id, student.email or student.id]
-            yield who, [self.handed_in(gradebook, each, student).score for each in assignments]
+    def rows(self, gradebook: Gradebook) -> Iterator[list]:
+        possible = {each.name: each.max_score for each in self.assignments(gradebook)}
+        return canvas_rows(possible, self.scores(gradebook))
 
 
 class Moodle(Table):
-    """Moodle's grade import: `ID number` or `Email address` names the user; each further column is a grade item."""
+    """Moodle's grade import: a column per assignment."""
 
-    def rows(self, gradebook):
-        assignments = self.assignments(gradebook)
-        yield ["ID number", "Email address", *(each.name for each in assignments)]
-        for student in self.students(gradebook):
-            scores = [self.handed_in(gradebook, each, student).score for each in assignments]
-            yield [student.lms_user_id or student.id, student.email, *scores]
+    def rows(self, gradebook: Gradebook) -> Iterator[list]:
+        columns = [each.name for each in self.assignments(gradebook)]
+        return moodle_rows(columns, self.scores(gradebook), emails=True)
 
 
 class Gradescope(Exporter):
     """Gradescope's results.json for each hand-in that has judged tests: an entry per test."""
 
-    def export(self, gradebook) -> None:
+    def export(self, gradebook: Gradebook) -> None:
         root = Path(self.to or "gradescope")
         for each in self.everything(gradebook):
             facts = list(self.facts(each))
             results = [one["result"] for one in facts if one["result"]]
             if any(result["tests"] for result in results):
                 path = root / each.assignment.name / each.student.id / "results.json"
-                path.parent.mkdir(parents=True, exist_ok=True)
                 output = "\n".join(text for one in facts for text in _notes(one))
-                write_whole(path, gradescope_text(results, output, each.score))
+                write_changed(path, gradescope_text(results, output, each.score))
         self.log.info("%s is written", root)
 
 
 class JUnit(Exporter):
     """A JUnit XML file per hand-in: a suite per exercise, a case per test."""
 
-    def export(self, gradebook) -> None:
+    def export(self, gradebook: Gradebook) -> None:
         root = Path(self.to or "junit")
         for each in self.everything(gradebook):
             results = [facts["result"] for facts in self.facts(each) if facts["result"]]
             if results:
                 path = root / each.assignment.name / f"{each.student.id}.xml"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(path, junit_text(results))
+                write_changed(path, junit_text(results))
         self.log.info("%s is written", root)
 
 
@@ -229,12 +231,11 @@ def _levels(facts: list[dict]) -> list[str]:
 
 def _medals(facts: list[dict]) -> str:
     """Returns a hand-in's medals: "gold", or "1 gold, 2 silver" for several exercises; "" where no GPU gave any."""
-    won = Counter(one["result"].get("medal", "") for one in facts if one["result"])
-    told = [(won[name], name) for name in reversed(MEDALS) if won[name]]
+    told = medals_of(one["result"] for one in facts if one["result"])
     return told[0][1] if len(facts) == 1 and told else ", ".join(f"{count} {name}" for count, name in told)
 
 
-def _is_scored(grade) -> bool:
+def _is_scored(grade: Grade) -> bool:
     return grade.auto_score is not None or grade.manual_score is not None
 
 

@@ -1,7 +1,7 @@
 """GPUs lent to workers that have none: their judges interpret and compile, and ask a GPU's pool over the network.
 
-    worker with a GPU       takes connections with its pool at a door: grader.classroom.door
-    the command             asks each worker for its Standing, and lends: grader.classroom.loans
+    worker with a GPU       takes connections with its pool at a door: grader.classroom.cluster.door
+    the command             asks each worker for its Standing, and lends: grader.classroom.cluster.loans
     worker without a GPU    announces a GPU like the others from then on, so Dask gives it texts
 
 A verdict does not depend on where a text is judged: the pool of a GPU does the same for every judge.
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from grader.classroom.door import Offer
+from grader.classroom.cluster.door import Offer
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def loans_for(standings: dict[str, Standing], most_judges: int) -> dict[str, tup
     """
     load = Counter({one.own: one.judges for one in standings.values() if one.own})
     for one in standings.values():
-        if one.borrowed in load and one.announced:
+        if one.borrowed is not None and one.borrowed in load and one.announced:
             load[one.borrowed] += one.judges
     loans: dict[str, tuple[Offer, int]] = {}
     for worker, one in sorted(standings.items()):

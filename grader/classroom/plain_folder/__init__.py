@@ -1,0 +1,1 @@
+"""A folder of submissions without nbgrader: reading the folder, judging it, writing the results next to it."""
