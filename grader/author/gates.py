@@ -10,7 +10,7 @@ from grader.judge.speed_rule import LEAST_GAP
 
 
 def complaints(folder: Folder) -> list[str]:
-    """Returns what is wrong with the gates of an exercise."""
+    """Returns a complaint for each timed call whose gate does not follow from its measured figures."""
     kept, found = kept_figures(folder), []
     for call in timed_calls(folder):
         figures = kept.get(f"{folder.id}::{call.test}")

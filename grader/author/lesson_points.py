@@ -1,4 +1,4 @@
-"""The line of a lesson that folds what is graded: its points by kind, made from the test file."""
+"""The line of a lesson behind which "What is graded" is folded: the points by kind, made from the test file."""
 
 from __future__ import annotations
 

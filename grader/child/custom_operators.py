@@ -14,15 +14,20 @@ from torch._library import triton as triton_operators
 from torch._library.custom_ops import OPDEFS, CustomOpDef, custom_op
 from torch._ops import OpOverload, OpOverloadPacket
 
+NAME_OF: dict[type, Callable[[Any], str]] = {  # the name of an operator of each kind
+    CustomOpDef: lambda operator: operator._qualname,
+    OpOverloadPacket: lambda packet: packet._qualified_op_name,
+    OpOverload: lambda operation: operation._schema.name,
+}
+
 
 def look_through() -> None:
     """Makes each operator of the file call its own function, for the rest of this process."""
-    CustomOpDef.__call__ = _watched(CustomOpDef.__call__, lambda operator: operator._qualname)
-    OpOverloadPacket.__call__ = _watched(OpOverloadPacket.__call__, lambda packet: packet._qualified_op_name)
-    OpOverload.__call__ = _watched(OpOverload.__call__, lambda operation: operation._schema.name)
+    for kind, name_of in NAME_OF.items():
+        kind.__call__ = _watched(kind.__call__, name_of)  # type: ignore[method-assign]  # torch's own is replaced
     for module in (torch.library, triton_operators):
-        module.triton_op = custom_op  # without what only torch.compile needs, and imports for a second
-        module.wrap_triton = lambda kernel: kernel
+        # Without what only torch.compile needs, and imports for a second.
+        vars(module).update(triton_op=custom_op, wrap_triton=lambda kernel: kernel)
 
 
 def _watched(call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callable[..., Any]:

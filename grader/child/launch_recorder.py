@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 from triton.runtime.autotuner import Autotuner
@@ -29,6 +29,8 @@ ALIGNMENT = 512  # bytes; what CUDA's allocator promises
 MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_CONSTANTS = 64, 64, 64, 64
 DESCRIBED = re.compile(r"tensordesc[\w]*<(\w+)")  # tensordesc<fp16[64, 64]>
 NUMBER = re.compile(r"[iu]\d+|fp\d+|f32|bf16")
+
+Filling = torch.Tensor | bool | int | float | complex  # what torch's fill_ takes
 
 
 class Recorder:
@@ -93,8 +95,7 @@ class Recorder:
         self._add_buffer(tensor, {"name": spec.name, "argument": True, "bytes": spec.size, "line": 0})
         if begins_as:
             memory, first = tensor.untyped_storage()._cdata, self.address_of(self.arguments[begins_as])
-            address = first - tensor.storage_offset() * tensor.element_size()
-            self._addresses[memory] = (address, self._addresses[memory][1])
+            self._addresses[memory] = (first - _bytes_before(tensor), self._addresses[memory][1])
         return tensor
 
     def _add_buffer(self, tensor: torch.Tensor, buffer: dict) -> None:
@@ -105,7 +106,7 @@ class Recorder:
         self._alive.append(tensor)
         self.buffers.append(buffer)
 
-    def _allocated(self, tensor: torch.Tensor, value: object) -> None:
+    def _allocated(self, tensor: torch.Tensor, value: Filling | None) -> None:
         """Adds a buffer for an allocation. `value` is what fills the memory, None if nothing in particular."""
         if not has_no_memory(tensor):
             return
@@ -115,7 +116,7 @@ class Recorder:
         if value is not None:
             self._filled(tensor, value)
 
-    def _filled(self, tensor: torch.Tensor, value: object) -> None:
+    def _filled(self, tensor: torch.Tensor, value: Filling) -> None:
         if not has_no_memory(tensor):
             return
         value = value.item() if isinstance(value, torch.Tensor) else value
@@ -124,6 +125,8 @@ class Recorder:
             self._filled(parts[..., 0], complex(value).real)
             self._filled(parts[..., 1], complex(value).imag)
             return
+        if isinstance(value, complex):
+            raise TypeError(f"a complex number cannot fill a tensor of the dtype {tensor.dtype}")
         number = float(value) if isinstance(value, float) and tensor.is_floating_point() else int(value)
         number = int(bool(value)) if tensor.dtype == torch.bool else number
         step = {"op": "fill", "view": self.view(tensor), "value": repr(number), "line": self.refusals.line()}
@@ -138,7 +141,7 @@ class Recorder:
     def address_of(self, tensor: torch.Tensor) -> int:
         """Returns a made-up address, aligned as the real address would be; 0 without elements or without a buffer."""
         address, _ = self._addresses.get(tensor.untyped_storage()._cdata, (0, 0))
-        return address + tensor.storage_offset() * tensor.element_size() if address and tensor.numel() else 0
+        return address + _bytes_before(tensor) if address and tensor.numel() else 0
 
     def _place(self, tensor: torch.Tensor, name: str = "") -> dict:
         """Returns the buffer a tensor lies in and its offset there, in bytes. name: the launch's argument, or "".
@@ -152,9 +155,8 @@ class Recorder:
                                 "on the input's device, with device=x.device")  # fmt: skip
         found = self._addresses.get(tensor.untyped_storage()._cdata)
         if found is not None:
-            offset = tensor.storage_offset() * tensor.element_size()
             memory = tensor.untyped_storage().nbytes()  # torch lets a view without elements begin behind it
-            return {"buffer": found[1], "offset": min(offset, memory)}
+            return {"buffer": found[1], "offset": min(_bytes_before(tensor), memory)}
         if not name:
             self._refuse(f"{what} is memory that this call neither got nor allocated")
         if not tensor.untyped_storage().nbytes():
@@ -202,7 +204,8 @@ class Recorder:
 
     def _bound(self, launch: Launch) -> dict:
         """Returns the kernel's number, and a parameter for each argument of the function in its text."""
-        kernel, parameters = launch.kernel, []
+        kernel = launch.kernel
+        parameters: list[dict] = []
         if kernel.key not in self._numbers:
             self._numbers[kernel.key] = len(self.kernels)
             self.kernels.append({"name": kernel.name, "recipe": kernel.recipe})
@@ -212,23 +215,23 @@ class Recorder:
             self._bind(parameters, name, kind, value)
         return {"kernel": self._numbers[kernel.key], "parameters": parameters}
 
-    def _bind(self, parameters: list[dict], name: str, kind: object, value: object) -> None:
+    def _bind(self, parameters: list[dict], name: str, kind: str | tuple, value: Any) -> None:
         """Appends the parameters that one Python argument becomes in the kernel's list: none, one, or several."""
         if kind == "constexpr":
             return
         if isinstance(kind, tuple):
-            for number, (inner, part) in enumerate(zip(kind, value)):
-                self._bind(parameters, f"{name}.{number}", inner, part)
+            for place, (inner, part) in enumerate(zip(kind, value)):
+                self._bind(parameters, f"{name}.{place}", inner, part)
         elif kind.startswith("*"):
-            place = {"buffer": -1, "offset": 0} if value is None else self._pointer(value, name)
-            parameters.append({"name": name, "type": "pointer", **place})
-        elif kind.startswith("tensordesc"):
-            self._describe(parameters, name, kind, value)
+            pointer = {"buffer": -1, "offset": 0} if value is None else self._pointer(value, name)
+            parameters.append({"name": name, "type": "pointer", **pointer})
+        elif found := DESCRIBED.match(kind):
+            self._describe(parameters, name, found[1], value)
         elif NUMBER.fullmatch(kind):
             is_address = isinstance(value, int) and FIRST_ADDRESS <= value < self._next_address
             if is_address:
                 self._refuse(f"the argument {name} is a tensor's address, passed as a number: pass the tensor")
-            number = float(value) if "f" in kind else int(value)
+            number: float = float(value) if "f" in kind else int(value)
             parameters.append({"name": name, "type": kind, "value": repr(number)})
         else:
             self._refuse(f"the argument {name} has a type that is not known here: {kind}")
@@ -242,11 +245,11 @@ class Recorder:
             return place
         return place | {"view": self.view(value, name)}
 
-    def _describe(self, parameters: list[dict], name: str, kind: str, descriptor) -> None:
+    def _describe(self, parameters: list[dict], name: str, element: str, descriptor: Any) -> None:
         """Appends a tensor descriptor made by the host, and its sizes and strides: all are arguments in the text."""
         shape, strides = [int(n) for n in descriptor.shape], [int(n) for n in descriptor.strides]
         described = {
-            "element": DESCRIBED.match(kind)[1], "shape": shape, "strides": strides,
+            "element": element, "shape": shape, "strides": strides,
             "block": [int(n) for n in descriptor.block_shape], "padding": descriptor.padding,
             "tf32": bool(getattr(descriptor, "round_f32_to_tf32", False)),
         }  # fmt: skip
@@ -302,6 +305,11 @@ def _constants(launch: Launch) -> list[list[str]]:
     """Returns [name, value] of constants compiled into the kernel: block sizes, arguments that are 1 or None."""
     named = zip(launch.source.signature.items(), launch.arguments)
     return [[name, repr(value)[:100]] for (name, kind), value in named if kind == "constexpr"][:MOST_CONSTANTS]
+
+
+def _bytes_before(tensor: torch.Tensor) -> int:
+    """Returns how many bytes of its storage lie before a tensor."""
+    return int(tensor.storage_offset()) * tensor.element_size()  # torch may give a symbol, here it is a number
 
 
 def _is_as(tensor: torch.Tensor, spec: TensorSpec) -> bool:

@@ -64,6 +64,7 @@ class LearnerFile:
         try:
             linecache.clearcache()  # Triton reads a kernel's source from there; it may hold another file's
             spec = importlib.util.spec_from_file_location(self.stem, self.path)
+            assert spec is not None  # the grader gives the file a name that ends in .py
             module = importlib.util.module_from_spec(spec)
             sys.modules[self.stem] = module  # where inspect, and so Triton, looks for the source
             self._run(self._statements, vars(module))
@@ -148,7 +149,7 @@ class LearnerFile:
     @cached_property
     def _assignments(self) -> list[tuple[ast.stmt, set[str], set[str]]]:
         """The file's assignments, each with the names that it uses and the names that it assigns."""
-        found = []
+        found: list[tuple[ast.stmt, set[str], set[str]]] = []
         for statement in self._statements:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value:
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -192,9 +193,9 @@ def _with_its_number(error: BaseException, message: str) -> str:
     trace = error.__traceback__
     while message == OF_WARPS and trace is not None:
         frame, trace = trace.tb_frame, trace.tb_next
-        options = frame.f_locals.get("self")
-        if frame.f_globals.get("__name__") == "triton.backends.nvidia.compiler" and hasattr(options, "num_warps"):
-            return f"{message}: {options.num_warps}"
+        warps = getattr(frame.f_locals.get("self"), "num_warps", None)
+        if frame.f_globals.get("__name__") == "triton.backends.nvidia.compiler" and warps is not None:
+            return f"{message}: {warps}"
     return message
 
 

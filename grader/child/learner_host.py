@@ -18,8 +18,9 @@ class Host(ABC):
     answer = ""  # the kind of a reply to a call
     request = ""  # the kind of a request for a call
 
-    def __init__(self):
-        self.file: LearnerFile | None = None
+    file: LearnerFile  # from the first "load" on, which comes before all other requests
+
+    def __init__(self) -> None:
         self.threads_before = _threads()
         self.output = sys.stdout
 

@@ -37,7 +37,7 @@ def is_plain_tuple_class(kind: Any) -> bool:
     if type(kind) is not type or kind.__bases__ != (tuple,) or not isinstance(kind.__dict__.get("_fields"), tuple):
         return False
     try:
-        made = _made(kind._fields)
+        made = _made(kind.__dict__["_fields"])
     except (TypeError, ValueError):  # no names
         return False
     own, names = vars(kind), vars(made).keys() - DESCRIBES
@@ -47,7 +47,7 @@ def is_plain_tuple_class(kind: Any) -> bool:
         return False
     new = own["__new__"].__func__
     is_ours = new.__globals__.get("_tuple_new") == tuple.__new__
-    return is_ours and (new.__defaults__ or ()) == tuple(kind._field_defaults.values())
+    return is_ours and (new.__defaults__ or ()) == tuple(own["_field_defaults"].values())
 
 
 @cache

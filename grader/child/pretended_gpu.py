@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import torch
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
+from triton.compiler.compiler import ASTSource
 from triton.runtime import driver
 
 from grader.child.kernel_recipes import Kernel, install
@@ -27,7 +28,7 @@ from grader.wire.messages import GpuModel
 class Launch:
     """A launch of a kernel, as Triton makes it."""
 
-    source: object  # triton.compiler.ASTSource: the kernel, and its signature by argument name
+    source: ASTSource  # the kernel, and its signature by argument name
     grid: tuple[int, int, int]
     arguments: tuple  # in the order of the signature, constexpr arguments included
     dimensions: int  # how many numbers of the grid the learner wrote

@@ -24,6 +24,7 @@ from grader.wire.messages import GpuModel
 
 CUDA, META = torch.device("cuda", 0), torch.device("meta")
 CUDA_NAME = re.compile(r"cuda(:\d+)?")
+PROPERTIES = {"device": CUDA, "is_cuda": True, "is_cpu": False, "is_meta": False}  # of a tensor on the GPU
 MOST_DATA_BYTES = 4096
 NO_TIMES = "measures time, and here nothing runs: remove it from the host function"
 NO_STREAMS = "is another stream: launch on the current one"
@@ -49,15 +50,12 @@ class PretendCuda(TorchFunctionMode):
         super().__init__()
         self.forget()
         self.properties = SimpleNamespace()  # of the GPU, as torch.cuda tells them
-        self._answers = {
-            torch.Tensor.device.__get__: lambda tensor: CUDA,
-            torch.Tensor.is_cuda.__get__: lambda tensor: True,
-            torch.Tensor.is_cpu.__get__: lambda tensor: False,
-            torch.Tensor.is_meta.__get__: lambda tensor: False,
-            torch.Tensor.get_device: lambda tensor: 0,
+        self._answers: dict[Callable[..., Any], Callable[[torch.Tensor], Any]] = {
+            **{getattr(torch.Tensor, name).__get__: _always(value) for name, value in PROPERTIES.items()},
+            torch.Tensor.get_device: _always(0),
             torch.Tensor.cuda: lambda tensor: tensor,
             torch.Tensor.data_ptr: lambda tensor: self.address_of(tensor),
-            torch.Tensor.record_stream: lambda tensor: None,
+            torch.Tensor.record_stream: _always(None),
         }
         self._makers = {torch.tensor, torch.as_tensor, torch.asarray, torch.Tensor.new_tensor}
         self._movers = {torch.Tensor.to, torch.Tensor.cuda}
@@ -182,8 +180,8 @@ class _OnDevice(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *raised: Any) -> bool:
-        return False
+    def __exit__(self, *raised: Any) -> None:
+        return None
 
 
 class _CurrentStream:
@@ -220,7 +218,13 @@ def _properties(model: GpuModel) -> dict[str, Any]:
 def _answer_in_torch_cuda(model: GpuModel, properties: SimpleNamespace) -> None:
     """Replaces the functions that host functions ask about the GPU, for the rest of this process."""
     stream = _CurrentStream()
-    torch.cuda.device = torch.cuda.device_of = torch.cuda._DeviceGuard = _OnDevice
+
+    def capability(*_: Any, **__: Any) -> tuple[int, int]:  # it may change
+        return properties.major, properties.minor
+
+    vars(torch.cuda).update(
+        device=_OnDevice, device_of=_OnDevice, _DeviceGuard=_OnDevice, get_device_capability=capability
+    )
     _answer(
         torch.cuda,
         init=None, is_initialized=True, is_available=True, device_count=1, current_device=0, set_device=None,
@@ -230,7 +234,6 @@ def _answer_in_torch_cuda(model: GpuModel, properties: SimpleNamespace) -> None:
         is_current_stream_capturing=False, empty_cache=None, mem_get_info=(model.memory_bytes, model.memory_bytes),
         memory_allocated=0, max_memory_allocated=0, memory_reserved=0, reset_peak_memory_stats=None,
     )  # fmt: skip
-    torch.cuda.get_device_capability = lambda *_, **__: (properties.major, properties.minor)  # it may change
     _answer(torch.cuda.nvtx, range_push=0, range_pop=0, mark=None, range=_OnDevice())
     if hasattr(torch, "accelerator"):
         _answer(
@@ -238,27 +241,34 @@ def _answer_in_torch_cuda(model: GpuModel, properties: SimpleNamespace) -> None:
             is_available=True, device_count=1, current_accelerator=torch.device("cuda"), current_device_index=0,
             set_device_index=None, synchronize=None, current_stream=stream, set_stream=None,
         )  # fmt: skip
-    torch._C._cuda_getCurrentRawStream = lambda device=0: 0
+    _answer(torch._C, _cuda_getCurrentRawStream=0)
     _pretend_in_default_devices()
 
 
 def _answer(module: Any, **answers: Any) -> None:
     """Sets functions of these names in the module; each returns its answer whatever its arguments are."""
     for name, answer in answers.items():
-        setattr(module, name, lambda *args, answer=answer, **kwargs: answer)
+        setattr(module, name, _always(answer))
+
+
+def _always(answer: Any) -> Callable[..., Any]:
+    def answered(*args: Any, **kwargs: Any) -> Any:
+        return answer
+
+    return answered
 
 
 def _pretend_in_default_devices() -> None:
     """Pretends in torch.set_default_device("cuda") and `with torch.device("cuda"):`, which work beneath every mode."""
     enter = DeviceContext.__init__
 
-    def enter_on_meta(context: DeviceContext, device: Any) -> None:
+    def enter_on_meta(self: DeviceContext, device: Any) -> None:
         if _is_meta(device):
             refuse(NO_DEVICE)
-        enter(context, _on_meta(device, is_device=True))
-        context.device = META if context.device == META else context.device
+        enter(self, _on_meta(device, is_device=True))
+        self.device = META if self.device == META else self.device
 
-    DeviceContext.__init__ = enter_on_meta
+    DeviceContext.__init__ = enter_on_meta  # type: ignore[method-assign]  # torch's own is replaced
     torch.get_default_device = _default_device
 
 

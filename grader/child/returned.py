@@ -27,7 +27,9 @@ class Description:
         self._earlier = {_storage(tensor) for result in earlier for tensor in tensors_in(result)}
 
     def of(self, result: Any, depth: int = 0) -> dict:
-        described = {"type": type(result).__name__, "device": "", "dtype": "", "same_as": "", "shares_with": ""}
+        described: dict[str, Any] = {
+            "type": type(result).__name__, "device": "", "dtype": "", "same_as": "", "shares_with": "",
+        }  # fmt: skip
         if isinstance(result, torch.Tensor):
             return described | self._of_tensor(result)
         if isinstance(result, (list, tuple)) and depth < MOST_DEPTH:

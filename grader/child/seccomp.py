@@ -94,7 +94,8 @@ FCNTL = (72, 25)
 FCNTL_REFUSED = {"F_SETOWN": 8, "F_SETSIG": 10, "F_SETOWN_EX": 15, "F_SETLEASE": 1024, "F_NOTIFY": 1026}
 # Emptying a file by opening it, which Landlock knows only since Linux 6.2 and takes for reading before. The flags of
 # openat2 lie in memory; after ENOSYS libraries use openat.
-OPEN, OPENAT, OPENAT2 = (2, None), (257, 56), (437, 437)
+OPEN: tuple[int, int | None] = (2, None)
+OPENAT, OPENAT2 = (257, 56), (437, 437)
 WRITE_ONLY_OR_BOTH, TRUNCATE = 0o3, 0o1000
 # These answer as if they had been done. Programs that begin a session for what they start go on, and all that a child
 # starts stays in its process group, so that one signal ends all of them at the same moment.
@@ -124,7 +125,7 @@ def close() -> bool:
 def program(machine: str) -> bytes:
     """Returns the filter's instructions for "x86_64" or "aarch64"."""
     which = list(SECCOMP).index(machine)
-    refused = sorted(numbers[which] for numbers in REFUSED.values() if numbers[which] is not None)
+    refused = sorted(number for numbers in REFUSED.values() if (number := numbers[which]) is not None)
     steps = [(LOAD, 0, 0, ARCHITECTURE_AT), (EQUAL, 1, 0, AUDIT_ARCH[machine]), _answer(errno.EPERM)]
     steps += [(LOAD, 0, 0, NUMBER_AT), (NOT_BELOW, 0, 1, X32), _answer(errno.EPERM)]
     steps += [(GREATER, 0, 1, NEWEST_KNOWN), _answer(errno.ENOSYS)]
@@ -141,9 +142,9 @@ def program(machine: str) -> bytes:
     steps += _for_call(IOCTL[which], _unless((1,), list(IOCTLS.values())))
     steps += _for_call(FCNTL[which], [_argument(1), *_refused_if_one_of(list(FCNTL_REFUSED.values()))])
     steps += _for_call(OPENAT2[which], [_answer(errno.ENOSYS)])
-    for numbers, flags in ((OPEN, 1), (OPENAT, 2)):
-        if numbers[which] is not None:
-            steps += _for_call(numbers[which], _unless_written(flags))
+    for opening, flags in ((OPEN[which], 1), (OPENAT[which], 2)):
+        if opening is not None:
+            steps += _for_call(opening, _unless_written(flags))
     return b"".join(INSTRUCTION.pack(*step) for step in [*steps, (RETURN, 0, 0, ALLOW)])
 
 

@@ -68,7 +68,7 @@ class Refusals:
 
     def learners_frame(self) -> FrameType | None:
         """Returns the frame of the learner's code that is being run, None if none is."""
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != self.learner_file:
             frame = frame.f_back
         return frame

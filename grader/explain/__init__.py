@@ -1,1 +1,1 @@
-"""From evidence to words: one sentence that names the mistake, what shows it, and where it is."""
+"""Turns evidence about a call into words: the mistake, the sign that shows it, and the line where it is."""

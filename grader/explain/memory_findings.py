@@ -1,6 +1,8 @@
-"""What the memory checker found, as one sentence about the mistake and one about where it shows."""
+"""Explains findings of the memory checker: a sentence names the mistake, a second the program and element."""
 
 from __future__ import annotations
+
+from itertools import zip_longest
 
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, Place
@@ -10,12 +12,13 @@ from grader.numerics.arguments import exact
 from grader.numerics.roundoff import EXACT
 from grader.operations import named
 from grader.sentences import Said, Sentence, Value, count_text
-from grader.submission.text import descriptors_made, is_in_loop, loaded_in_address
+from grader.submission.nodes import covers
+from grader.submission.text import descriptors_made, is_in_loop, kernels_of, loaded_in_address
 from grader.wire.messages import FINDING_KINDS, Finding
 
 
 class Memory(Sentence):
-    """Mistakes first, where each shows below them."""
+    """Sentences about mistakes, each group followed by the sentences that show where they happen (SHOWN_...)."""
 
     WILD_POINTER = (
         "Program {program} uses an address that belongs to no tensor: an address is made from a pointer and offsets."
@@ -114,7 +117,7 @@ RACES = {
 
 
 def memory_verdict(evidence: Evidence) -> Verdict | None:
-    """The most telling finding, or None when the checker found nothing."""
+    """Returns the verdict on the first finding in the order of FINDING_KINDS; None if there are no findings."""
     findings = sorted(evidence.reply.findings, key=lambda finding: FINDING_KINDS.index(finding.kind))
     if not findings:
         return None
@@ -137,7 +140,7 @@ def _memory(evidence: Evidence, finding: Finding, id: str, *said: Said) -> Verdi
 
 
 def _known_mistake(evidence: Evidence, finding: Finding) -> Verdict | None:
-    """A mistake of the exercise's own operation, if that is what leads there."""
+    """Returns the verdict on a mistake of the exercise's own operation that leads to the finding; None for others."""
     operation = evidence.exercise.operation or evidence.wanted.operation
     astray = None if operation in EXACT else getattr(named(operation), "astray", None)
     found = astray(evidence, exact(evidence.inputs), finding) if astray is not None else None
@@ -159,7 +162,7 @@ def _outside(evidence: Evidence, finding: Finding) -> Verdict:
 
 
 def _made_of(evidence: Evidence, name: str) -> int:
-    """The line in which the only descriptor of a tensor is made; 0 where the file has none, or several."""
+    """Returns the line that makes the only descriptor of a tensor; 0 if the file makes none of it, or several."""
     made = descriptors_made(evidence.submission.tree)
     lines = [one.line for one in made if one.tensor in (name, f"{name}_ptr")]
     return lines[0] if len(lines) == 1 else 0
@@ -196,7 +199,7 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
 
 
 def _is_next_element(evidence: Evidence, finding: Finding) -> bool:
-    """Whether the one right after the last of a vector, and no other, was touched."""
+    """Returns whether the access touches a single element too many: the first after the end of a vector."""
     tensor = evidence.argument(finding.argument)
     return tensor is not None and tensor.dim() == 1 and finding.linear == tensor.numel() and finding.count == 1
 
@@ -232,7 +235,7 @@ def _neighbour_text(finding: Finding) -> str:
 
 
 def _size_text(evidence: Evidence, name: str) -> str:
-    """ "" of memory that is no argument and no result."""
+    """Returns "; x has shape (61, 781)" or "; x has 5 elements"; "" for memory that is no argument and no result."""
     tensor = evidence.argument(name)
     if tensor is None:
         return ""
@@ -241,7 +244,7 @@ def _size_text(evidence: Evidence, name: str) -> str:
 
 
 def _element(finding: Finding) -> dict[str, Value]:
-    """Who touches which element, as fields of a sentence."""
+    """Returns the fields of a sentence that tell the program, the argument and the index of the touched element."""
     index = finding.element or [finding.linear]
     return dict(program=tuple(finding.program), name=finding.argument, index=index)
 
@@ -253,7 +256,7 @@ def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
         others = [one for one in verdict.said if one.sentence is not Place.LINE]
         verdict.said = [*others, *filter(None, [evidence.source_line(line)])]
         verdict.kind, verdict.line = "cause", line
-    elif _unused_axes(evidence):  # then the store is not to blame
+    elif _unused_axes(evidence, finding):  # the store is not to blame
         verdict.kind, verdict.line = "cause", 0
     return verdict
 
@@ -268,7 +271,7 @@ def _both_write(finding: Finding) -> Said:
 def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
     if evidence.missing_axis_text:
         return Memory.MISSING_AXIS(missing_axis=evidence.missing_axis_text)
-    unused = _unused_axes(evidence)
+    unused = _unused_axes(evidence, finding)
     if unused:
         return Memory.UNUSED_AXES(axes=" and ".join(f"tl.program_id({axis})" for axis in unused))
     in_loop = is_in_loop(evidence.submission.tree, finding.line)
@@ -283,10 +286,15 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
     return Memory.LAST_WINS()
 
 
-def _unused_axes(evidence: Evidence) -> list[int]:
-    """Axes of the grid with several programs that the kernel never asks for."""
-    grid = evidence.reply.launches[0].grid if evidence.reply.launches else [1]
-    return [axis for axis, size in enumerate(grid) if size > 1 and axis not in evidence.kernel_text.axes]
+def _unused_axes(evidence: Evidence, finding: Finding) -> list[int]:
+    """Returns the axes with several programs that no kernel asks for, of the launches of the finding's kernel.
+
+    All launches are looked at if the finding's line is in no kernel that is launched, as in a function that it calls.
+    """
+    around = [kernel.name for kernel in kernels_of(evidence.submission.tree) if covers(kernel, finding.line)]
+    launches = [one for one in evidence.reply.launches if one.kernel in around] or evidence.reply.launches
+    sizes = zip_longest(*(one.grid for one in launches), fillvalue=1)
+    return [axis for axis, size in enumerate(sizes) if max(size) > 1 and axis not in evidence.kernel_text.axes]
 
 
 def _race(evidence: Evidence, finding: Finding) -> Verdict:

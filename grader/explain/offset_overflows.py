@@ -1,4 +1,4 @@
-"""Offsets that their type does not hold: they lead elsewhere, and what is seen there is only the consequence."""
+"""Explains offsets that their type cannot hold: they lead to other elements, and cause the failure seen there."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from grader.explain.verdict import Verdict, failed
 from grader.sentences import Fields, Said, Sentence
 from grader.wire.reply import Overflow
 
-BITS = {"int8": 7, "int16": 15, "int32": 31}  # of the largest number
+BITS = {"int8": 7, "int16": 15, "int32": 31}  # the largest number is 2**bits - 1
 EXACT_UP_TO = {"fp16": "2048", "bfloat16": "256", "fp32": "2**24 = 16777216"}
 
 
 class Offset(Sentence):
-    """Which type an offset leaves, and which it should have."""
+    """Sentences about the type that cannot hold an offset, and about the type that the offset should have."""
 
     LEAVES_TYPE = (
         "An offset leaves {dtype} in line {line}: its largest number is 2**{bits} - 1 = {largest}, and program "
@@ -29,7 +29,10 @@ class Offset(Sentence):
 
 
 def overflow(evidence: Evidence, seen: Verdict) -> Verdict | None:
-    """In place of `seen`, what went wrong, where a number on the way to an address left what its type holds."""
+    """Returns the verdict on a number, computed for an address, that its type cannot hold; else None.
+
+    seen: the verdict to be replaced, of which the sentence that shows where it happens is kept.
+    """
     if not evidence.reply.overflows or seen.kind not in ("memory", "values", "guess"):
         return None
     first = min(evidence.reply.overflows, key=lambda one: one.dtype == "int32")
@@ -42,7 +45,7 @@ def overflow(evidence: Evidence, seen: Verdict) -> Verdict | None:
 
 
 def _left(one: Overflow) -> tuple[Said, Said]:
-    """What the type does not hold, and what to do."""
+    """Returns the sentence about the type that does not hold the number, and the advice."""
     where: Fields = dict(dtype=one.dtype, line=one.line, program=tuple(one.program))
     if one.dtype not in BITS:
         return Offset.ROUNDED(**where, limit=EXACT_UP_TO.get(one.dtype, "a few digits")), Offset.ADVICE_INTEGERS()

@@ -1,4 +1,4 @@
-"""A call, or the import of the file, that did not come to an end: where it was when its time was used up."""
+"""Explains a call, or an import of the file, that did not end in time: where it was when it was stopped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.submission.text import Submission
 
 
 class OutOfTime(Sentence):
-    """{what}: "Importing softmax.py", or the entry. {time}: "8 s", or what all calls together may take."""
+    """Sentences about a stop. {what}: "Importing softmax.py", or the entry. {time}: the limit, as "8 s"."""
 
     SOMEWHERE = "{what} was stopped after {time}: does every loop reach its end?"
     IN_LINE = "{what} was stopped after {time}: it was in line {line}."
@@ -31,7 +31,7 @@ class OutOfTime(Sentence):
 
 
 def out_of_time(what: str, kind: str, how: ChildEnded, at_import: bool, submission: Submission) -> Verdict:
-    """Tells what it was doing when its time was used up, as far as that is known."""
+    """Returns the verdict on a call that was stopped, with the line and the loop that it was in, if known."""
     line = how.where.line
     loop = 0 if how.where.compiling else _loop_around(line, submission.tree)
     said, advice = _said(dict(what=what, time=how.detail), line, loop, how.where.compiling)
@@ -42,7 +42,7 @@ def out_of_time(what: str, kind: str, how: ChildEnded, at_import: bool, submissi
 
 
 def _said(spent: dict[str, str], line: int, loop: int, compiling: bool) -> tuple[Said, Said | None]:
-    """Returns the sentence and the advice; a line or a loop of 0 is not known."""
+    """Returns the sentence and the advice. line, loop: 0 if not known."""
     if compiling:
         return OutOfTime.COMPILING(**spent, line=line), OutOfTime.ADVICE_RANGE()
     if loop and loop != line:
@@ -55,7 +55,7 @@ def _said(spent: dict[str, str], line: int, loop: int, compiling: bool) -> tuple
 
 
 def _loop_around(line: int, tree: ast.Module) -> int:
-    """Returns the line in which the innermost loop around this one begins; 0 where there is none."""
+    """Returns the line in which the innermost loop around `line` begins; 0 if there is none."""
     if not line:
         return 0
     functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and covers(one, line)]
@@ -65,5 +65,5 @@ def _loop_around(line: int, tree: ast.Module) -> int:
 
 
 def _last_line_of_turns(loop: ast.For | ast.While) -> int:
-    """Returns the last line that each turn goes through: an `else` of the loop comes after the turns."""
+    """Returns the last line of the loop's body. The `else` of a loop is not part of any turn."""
     return last_line(loop.body[-1])

@@ -1,4 +1,4 @@
-"""Sums of products that the compiler turns into a product of tiles, which rounds otherwise."""
+"""Explains errors of a sum of products that the compiler turns into a tl.dot, which rounds its operands."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ class ProductOfSums(Sentence):
 
 
 def as_product(verdict: Verdict) -> Verdict:
-    """A failure that only the product has; says where the product comes from."""
+    """Adds to a failure, which the sum by itself does not have, that the compiler made a tl.dot of the sum."""
     verdict.said.insert(1, ProductOfSums.WRITE_A_DOT())
     return verdict

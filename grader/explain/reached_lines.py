@@ -1,4 +1,4 @@
-"""Lines of kernels that no program has come to, in all calls of a run that were carried out here."""
+"""Finds lines of kernels that no program has carried out in any interpreted call of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from grader.sentences import Said, Sentence
 from grader.wire.reply import Reply
 
-MOST_TOLD = 4
+MOST_TOLD = 4  # items of the sentence's list, the last of which may be "12 more"
 
 
 class ReachedLines(Sentence):
@@ -17,7 +17,7 @@ class ReachedLines(Sentence):
 
 @dataclass
 class Lines:
-    """Gathers, over all calls of a run, the lines of the file that stand in their kernels and those that have run."""
+    """Gathers the lines of all kernels that a run's calls launch, and which of these lines have been carried out."""
 
     calls: int = 0
     reached: set[int] = field(default_factory=set)
@@ -30,12 +30,12 @@ class Lines:
 
     @property
     def never(self) -> list[int]:
-        """The lines that stand in some kernel's text and were not carried out in any call."""
+        """The lines of the kernels that were carried out in no call, in order."""
         return sorted(self.seen - self.reached)
 
     @property
     def said(self) -> Said | None:
-        """The sentence about them; None where there are none."""
+        """The sentence about the lines that were never reached; None if all were reached."""
         never = self.never
         if not never:
             return None

@@ -1,4 +1,4 @@
-"""What runs in the interpreter and not on a GPU: the compiler's refusals, and what a launch plan cannot hold."""
+"""Explains kernels that cannot run on a GPU: the compiler refuses them, or a launch plan cannot hold them."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ WRAPPED = re.compile(r"^\w+\((['\"])(.*?)\1?\)?$", re.DOTALL)
 MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 NO_ROOM = re.compile(r"out of resource: ([\w ]+), Required: (\d{1,18}), Hardware limit: (\d{1,18})")
 
-# How grader/front_end.called_functions.py tells of an argument that a function of tl lacks, or does not know.
+# The message of grader/front_end/called_functions.py about an argument that a function of tl lacks, or does not know.
 ARGUMENTS = r"^arguments of (?P<function>[\w.]+): (?P<what>[\w ]+): (?P<name>\w+): (?P<names>.*)"
-# Sizes, as the compiler writes them: ['constexpr[32]', 'constexpr[16]'], or ['32', '16'].
+# A size as the compiler writes it: an item of ['constexpr[32]', 'constexpr[16]'], or of ['32', '16'].
 SIZES_IN_TEXT = re.compile(r"'?(?:constexpr\[(\d+)\]|(\d+))'?")
-OTHER_NAMES = {"dim": "axis", "keepdim": "keep_dims", "keepdims": "keep_dims"}  # torch's, and numpy's
+OTHER_NAMES = {"dim": "axis", "keepdim": "keep_dims", "keepdims": "keep_dims"}  # tl's names for torch's and numpy's
 EXAMPLES = {
     "tl.arange": "tl.arange(0, BLOCK_N)",
     "tl.program_id": "tl.program_id(0)",
     "tl.where": "tl.where(condition, a, b)",
 }
 
-# Of failures: what stopped a call before anything was launched.
+# Kinds of failures that stop a call before anything is launched.
 BEFORE_ANY_LAUNCH = ("compile", "resources", "not-recordable", *foreign_kernels.KINDS)
 
 
 class Compiler(Sentence):
-    """What the compiler's words mean; {where} is "The compiler refuses line 12", or the place alone."""
+    """Sentences that put the compiler's messages in plain words. {where}: "The compiler refuses line 12"."""
 
     BREAK = "{where}: a kernel cannot contain `break`; run the loop to its end, or use while with a condition."
     CONTINUE = "{where}: a kernel cannot contain `continue`; use if around the rest of the loop's body."
@@ -195,7 +195,7 @@ class Compiler(Sentence):
     MANY_ARGUMENTS = "{where}: {function} gets too many arguments: it takes {names}."
     OTHER = "{where}: {message}"
 
-    # What the compiler makes a kernel of that no GPU of this kind has room for.
+    # Kernels that need more memory or registers than a GPU of this kind has.
     DOES_NOT_FIT = "A block of {entry} does not fit {gpu}: {message}"
     TOO_MUCH_MEMORY = "A block needs {needed} bytes of {memory}; {gpu} has {limit}, so the launch would fail."
     TOO_MANY = "A block needs {needed} {resource}; {gpu} has {limit}, so the launch would fail."
@@ -203,7 +203,7 @@ class Compiler(Sentence):
     ADVICE_FEWER_WARPS = "Use fewer warps."
 
 
-# What the compiler says, and what it means; the groups of a pattern are fields of the sentence.
+# Patterns of the compiler's messages, and the sentence for each; the groups of a pattern are fields of the sentence.
 PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"unsupported AST node type: Break\b", Compiler.BREAK),
     (r"unsupported AST node type: Continue\b", Compiler.CONTINUE),
@@ -289,19 +289,19 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
 
 
 ABOUT_SHAPES = (Compiler.PRODUCT_OF_SHAPES, Compiler.ACCUMULATOR_SHAPE, Compiler.STORED_SHAPE)
-MOST_DESCRIPTORS = 4  # whose blocks a message lists
+MOST_DESCRIPTORS = 4  # a message lists the blocks of this many descriptors at most
 OF_DIVISIONS = (Compiler.OF_WHOLE_NUMBERS, Compiler.OFFSET, Compiler.BOUNDS)
 NOT_DEFINED = re.compile(r"(\w+) is not defined")
 
 
 def is_known(failure: Failure) -> bool:
-    """Whether the compiler's own words for this are known here, whoever raised them."""
+    """Returns whether a sentence here explains the failure's message, whether the compiler raised it or not."""
     patterns = (NOT_DEFINED, CHANGES, *(one for one, _ in PLAIN_WORDS))
     return any(re.search(pattern, failure.message) for pattern in patterns)
 
 
 def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercise, model: GpuModel) -> Verdict:
-    """Nothing runs on a GPU before this is mended, however right it is in the interpreter."""
+    """Returns the verdict on a kernel that cannot run on a GPU, even if it is right in the interpreter."""
     if failure.kind in foreign_kernels.KINDS:
         return foreign_kernels.foreign_kernel(failure)
     if failure.kind == "resources":
@@ -349,7 +349,7 @@ def _meaning(where: str, failure: Failure, submission: Submission) -> Said:
 
 
 def _blocks(submission: Submission) -> Said | None:
-    """Returns a list of the blocks of the file's descriptors with their lines; None for no descriptor, or for many."""
+    """Returns the sentence that lists the descriptors' blocks; None for no descriptor, many, or unclear blocks."""
     made = descriptors_made(submission.tree)
     if not made or len(made) > MOST_DESCRIPTORS or not all(one.block for one in made):
         return None
@@ -374,7 +374,7 @@ def _of_arguments(where: str, function: str, what: str, name: str, names: str) -
 
 
 def _sizes(text: str) -> str:
-    """ "[32, 16]" for ['constexpr[32]', 'constexpr[16]'] and for ['32', '16']."""
+    """Returns "[32, 16]" for ['constexpr[32]', 'constexpr[16]'], and for ['32', '16']."""
     return f"[{', '.join(one[1] or one[2] for one in SIZES_IN_TEXT.finditer(text))}]"
 
 

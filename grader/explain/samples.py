@@ -1,4 +1,4 @@
-"""What a sample of a launch's programs shows of a result that is too large to be computed whole."""
+"""Explains mistakes that a sample of a launch's programs shows in a result too large to be computed whole."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Samples(Sentence):
 
 
 def too_few(name: str, shape: list[int], grid: list[int], each: int) -> Verdict:
-    """`each`: elements of the result that a program writes; with the others of its grid it cannot write all."""
+    """Returns the verdict on a grid whose programs, with `each` elements written by each, cannot fill the result."""
     programs = math.prod(grid)
     said = Samples.GRID_TOO_SMALL(name=name, grid=" x ".join(map(str, grid)))
     if len(shape) == 2 and programs == shape[0] and each < shape[1]:
@@ -40,14 +40,16 @@ def too_few(name: str, shape: list[int], grid: list[int], each: int) -> Verdict:
 
 
 def end_left_out(name: str, each: int, left: int, last: int, count: int) -> Verdict:
-    """`each`: elements that a program before the last one writes. `left`: those left for the last one, which writes
-    `count` of them."""
+    """Returns the verdict on a last program that writes `count` of the `left` elements that remain for it.
+
+    each: the elements that each program before the last writes. last: the number of the last program.
+    """
     why = Samples.LEFT_FOR_THE_LAST(each=each, left=left, last=last, count=count)
     return failed(Cause.UNWRITTEN, Samples.END_LEFT_OUT(name=name), why, kind="memory")
 
 
 def stored_again(name: str, times: int, stored: int) -> Verdict:
-    """More values than elements to hold them."""
+    """Returns the verdict on a launch that writes `times` values to `stored` elements, fewer than values."""
     shown = Samples.STORED_AGAIN(name=name, times=times, count=stored)
     return failed(Cause.UNWRITTEN, Samples.OFFSETS_MEET(name=name), shown, kind="memory")
 
@@ -55,7 +57,10 @@ def stored_again(name: str, times: int, stored: int) -> Verdict:
 def wrong_values(
     evidence: Evidence, program: tuple[int, ...], elements: int, comparison: Comparison, parts: list[torch.Tensor]
 ) -> Verdict:
-    """Of one program, which writes so many elements. `parts`: which indices of each dimension are compared."""
+    """Returns the verdict on wrong values of a program, which writes `elements` elements of the result.
+
+    parts: for each dimension, the indices of the result that the comparison covers.
+    """
     name, first = evidence.returns, comparison.first_wrong
     index = [int(part[at]) for part, at in zip(parts, first)]
     yours, expected = float(comparison.out[first]), float(comparison.expected[first])

@@ -1,4 +1,4 @@
-"""A second call with the same inputs: what is wrong where it does something else than the first."""
+"""Explains a second call, with the same inputs, that does something else than the first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SecondCall(Sentence):
 
 
 def not_in_the_first(verdict: Verdict, entry: str) -> Verdict:
-    """A failure of the second call; says that the first had none."""
+    """Adds to a failure of the second call that the first call was right."""
     if verdict.id == Cause.NO_LAUNCH:
         verdict.said[0] = SecondCall.KEPT_RESULT(entry=entry)
     else:
@@ -25,11 +25,11 @@ def not_in_the_first(verdict: Verdict, entry: str) -> Verdict:
 
 
 def another_result(name: str, is_alone: bool) -> Verdict:
-    """`is_alone`: the call has no other results."""
+    """Returns the verdict on a result that the second call changes. is_alone: the call has no other result."""
     said = SecondCall.ANOTHER_RESULT() if is_alone else SecondCall.ANOTHER_OF_SEVERAL(name=name)
     return failed(Cause.STATEFUL, said, kind="memory")
 
 
 def order_matters(name: str, differing: int) -> Verdict:
-    """`differing`: elements of the result."""
+    """Returns the verdict on a result of which `differing` elements depend on the order of the programs."""
     return failed(Cause.RACE, SecondCall.ORDER_MATTERS(count=differing, name=name), kind="memory")

@@ -1,6 +1,6 @@
-"""Slips that the text of a wrong submission shows: lines that cannot mean what they say, whatever the values are.
+"""Finds slips in the text of a wrong submission: lines that cannot do what their author means, whatever the values.
 
-They are looked for where a call went wrong, and nowhere else: a right kernel may be written in any way.
+The text is searched only after a call has gone wrong: a right kernel may be written in any way.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from grader.submission.nodes import (
 )
 from grader.submission.text import Submission, code_text, kernels_of, launches_of
 
-KINDS = ("memory", "cause", "guess", "values")  # of verdicts: what was seen, where the text may tell why
-# Functions of tl that give a value and do nothing else.
+KINDS = ("memory", "cause", "guess", "values")  # of verdicts that a slip in the text may explain
+# Functions of tl that return a value and have no other effect.
 GIVE_VALUES = frozenset({
     "abs", "broadcast_to", "cast", "cdiv", "clamp", "cos", "dot", "exp", "exp2", "expand_dims", "fma", "full", "load",
     "log", "log2", "max", "maximum", "min", "minimum", "permute", "ravel", "reshape", "rsqrt", "sigmoid", "sin",
@@ -59,15 +59,17 @@ ADDRESS = "address"  # the kind of a parameter
 
 @dataclass(frozen=True)
 class Found:
+    """A slip. is_sure: False for an argument that may be meant so, such as a size given for another size."""
+
     line: int
     said: Said
-    is_sure: bool = True  # of an argument: a size given for another size may be meant
+    is_sure: bool = True
 
 
 def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
-    """Puts the first slip of the text in front of what was seen, and shows its line instead of another one.
+    """Puts the first slip of the text in front of the verdict's sentences, and its line instead of the verdict's line.
 
-    What the compiler refuses is explained by the compiler, unless a kernel gets arguments that belong elsewhere.
+    A refusal of the compiler keeps its own sentences in front, unless a kernel gets arguments that belong elsewhere.
     """
     refused = verdict.id == Cause.DOES_NOT_COMPILE and verdict.kind == "error"
     if not refused and verdict.kind not in KINDS:
@@ -82,7 +84,7 @@ def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
 
 
 def slips(tree: ast.Module) -> Iterator[Found]:
-    """Yields those of the kernels in the order of the text, then those of the launches."""
+    """Yields the slips of the kernels, in the order of the text, then the slips of the launches."""
     for kernel in kernels_of(tree):
         statements = statements_in(kernel)
         lanes, programs = _names_of(statements, _makes_lanes), _names_of(statements, _asks_for_program)
@@ -96,7 +98,7 @@ def slips(tree: ast.Module) -> Iterator[Found]:
 
 
 def _precedence(node: ast.AST) -> Iterator[Found]:
-    """rows < M & cols < N, which Python reads as rows < (M & cols) < N, and rows < M & (cols < N)."""
+    """Yields the slip in rows < M & cols < N, which means rows < (M & cols) < N, and in rows < M & (cols < N)."""
     if not isinstance(node, ast.Compare):
         return
     joined = [one for one in (node.left, *node.comparators) if isinstance(one, ast.BinOp) and type(one.op) in BITS]
@@ -111,14 +113,14 @@ def _joins_a_comparison(node: ast.BinOp) -> bool:
 
 
 def _discarded(node: ast.AST) -> Iterator[Found]:
-    """tl.trans(tile) as a statement of its own."""
+    """Yields the slip in a statement that makes a value and does not keep it, such as tl.trans(tile)."""
     call = node.value if isinstance(node, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in GIVE_VALUES:
         yield Found(call.lineno, Slip.DISCARDED(line=call.lineno, code=code_text(call)))
 
 
 def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[str, ast.For]) -> Iterator[Found]:
-    """tl.program_id(0) + tl.arange(0, BLOCK_N), and the same with what a loop counts by 1."""
+    """Yields the slip in tl.program_id(0) + tl.arange(0, BLOCK_N), and in lanes plus what a loop counts by 1."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
         return
     for number, block in ((node.left, node.right), (node.right, node.left)):
@@ -132,8 +134,8 @@ def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[st
 
 
 def misplaced_arguments(tree: ast.Module) -> Iterator[Found]:
-    """Yields, of each launch, the first argument that another parameter is named after, or that is a stride where the
-    parameter is none."""
+    """Yields the first misplaced argument of each launch: it has the name of another parameter, or is a stride and its
+    parameter is not."""
     kernels = {kernel.name: kernel for kernel in kernels_of(tree)}
     for launch in launches_of(tree):
         if launch.kernel not in kernels:
@@ -141,7 +143,7 @@ def misplaced_arguments(tree: ast.Module) -> Iterator[Found]:
         names = all_parameters(kernels[launch.kernel])
         for given, parameter in zip(launch.call.args, positional_parameters(kernels[launch.kernel])):
             if isinstance(given, ast.Starred):
-                break  # how many it stands for is not known
+                break  # it stands for an unknown number of arguments
             if _belongs_elsewhere(given, parameter, names):
                 line = launch.call.lineno
                 said = Slip.MISPLACED(line=line, given=code_text(given), parameter=parameter)
@@ -151,13 +153,13 @@ def misplaced_arguments(tree: ast.Module) -> Iterator[Found]:
 
 
 def _own(given: ast.expr, names: list[str]) -> str:
-    """The parameter that an argument is named after; "stride" for x.stride(0)."""
+    """Returns the parameter with an argument's name, else that name itself; "stride" for x.stride(0)."""
     name = given.id if isinstance(given, ast.Name) else "stride"
     return next((one for one in (name, f"{name}_ptr") if one in names), name)
 
 
 def _kind(parameter: str) -> str:
-    """ "address", "stride" or "number", as far as the name of a parameter tells."""
+    """Returns "address", "stride" or "number", guessed from the name of a parameter."""
     return ADDRESS if parameter.endswith("_ptr") else "stride" if parameter.startswith("stride") else "number"
 
 
@@ -171,7 +173,7 @@ def _belongs_elsewhere(given: ast.expr, parameter: str, names: list[str]) -> boo
 
 
 def _names_of(nodes: list[Node], makes: Callable[[ast.expr], bool]) -> set[str]:
-    """The names that are assigned such a value, and nothing else."""
+    """Returns the names that are assigned exactly once, to a value for which `makes` is true."""
     assigned = [(node.targets[0], node.value) for node in nodes if isinstance(node, ast.Assign)]
     pairs = [pair for target, value in assigned for pair in _paired(target, value)]
     stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
@@ -180,33 +182,33 @@ def _names_of(nodes: list[Node], makes: Callable[[ast.expr], bool]) -> set[str]:
 
 
 def _paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """s, b = tl.program_id(0), tl.program_id(1)"""
+    """Returns a pair of target and value for each part of `s, b = tl.program_id(0), tl.program_id(1)`."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         return list(zip(target.elts, value.elts))
     return [(target, value)]
 
 
 def _makes_lanes(value: ast.expr) -> bool:
-    """tl.arange(0, BLOCK_N), also with [:, None]."""
+    """Returns whether the value is a call such as tl.arange(0, BLOCK_N), also with an index as [:, None]."""
     value = value.value if isinstance(value, ast.Subscript) else value
     return is_method_call(value, "arange")
 
 
 def _asks_for_program(value: ast.expr) -> bool:
-    """tl.program_id(0), also % or // of it."""
+    """Returns whether the value is a call such as tl.program_id(0), also with % or // after it."""
     while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mod | ast.FloorDiv):
         value = value.left
     return is_method_call(value, "program_id")
 
 
 def _name(value: ast.expr) -> str:
-    """The name of k or k[:, None]; "" of anything else."""
+    """Returns the name in `k` or `k[:, None]`; "" for any other expression."""
     value = value.value if isinstance(value, ast.Subscript) else value
     return value.id if isinstance(value, ast.Name) else ""
 
 
 def _counts_by_one(loop: ast.For) -> str:
-    """The variable of `for start in range(0, K)`; "" of another loop."""
+    """Returns the variable of a loop such as `for start in range(0, K)`; "" if it has a step, or no range."""
     if not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
         return ""
     is_range = called_name(loop.iter) in ("range", "static_range")

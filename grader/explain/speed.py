@@ -1,4 +1,4 @@
-"""A measured speed in words: the rate, its share of the anchor's, what was needed, and what may hold a kernel back."""
+"""Puts a measured speed in words: the rate, its share of the anchor's, the gate, and the likeliest obstacle."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from grader.submission.text import Submission
 from grader.wire.messages import GpuModel
 
 FEW_BYTES_PER_PROGRAM = 2048
-LEAST_WAVES = 2  # programs per multiprocessor
+LEAST_WAVES = 2  # programs per multiprocessor, fewer of which leave some without work
 
 
 class Speeds(Sentence):
-    """What is said of a measured speed; rates are texts with their units."""
+    """Sentences about a measured speed. Rates are texts with their units, shares are in percent."""
 
     TOO_SLOW = "{rate}, {percent:.0f} % of {anchor} ({ceiling}); needed {gate:.0f} %."
     WITH_EARLIER = (
@@ -61,9 +61,10 @@ class Speeds(Sentence):
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A kernel that missed a gate from another GPU, compared with the shipped solution on this one.
+    """A comparison with the shipped solution on this GPU, of a kernel that missed a gate from another GPU.
 
-    least: the part of the solution's speed that is enough. outcome: of speed_rule.py.
+    measured_on: the other GPU. least: the part of the solution's speed that is enough. outcome: a constant of
+    speed_rule.py.
     """
 
     measured_on: str
@@ -78,7 +79,7 @@ class Elsewhere:
 
 @dataclass
 class Speed:
-    """Rates of one call: bytes per second where the anchor is a copy, FLOP per second where it is a product."""
+    """The measured rates of a call, in bytes/s if the anchor is a copy, in FLOP/s if it is a product of matrices."""
 
     anchor: str
     gate: float
@@ -89,13 +90,13 @@ class Speed:
     samples: int = 0
     spread: float = 0.0  # between processes, as a logarithm
     earlier: int = 0  # samples of earlier runs that count too
-    share_of_all: float = 0.0  # with these
-    medal: Medal | None = None  # of a pass that was compared with the shipped solution
-    elsewhere: Elsewhere | None = None  # of a kernel that missed a gate from another GPU
+    share_of_all: float = 0.0  # the median of the shares in all samples, earlier ones included
+    medal: Medal | None = None  # None if the kernel did not pass, or was not compared with the shipped solution
+    elsewhere: Elsewhere | None = None  # set if the kernel missed a gate from another GPU
 
     @property
     def text(self) -> str:
-        """ "3 921 GB/s, 91 % of what this GPU can copy" """
+        """Returns "3 921 GB/s, 91 % of what this GPU can copy"."""
         return f"{self.rate_text(self.rate)}, {self.share:.0%} of {self.anchor_text}".replace("%", " %")
 
     @property
@@ -104,7 +105,7 @@ class Speed:
 
     @property
     def evidence(self) -> dict[str, str | float]:
-        """What all sentences about it have in common."""
+        """Returns the fields that several sentences about the speed have in common."""
         return {"rate": self.rate_text(self.rate), "percent": 100 * self.share, "anchor": self.anchor_text}
 
     @property
@@ -118,12 +119,12 @@ class Speed:
 
     @property
     def with_earlier(self) -> Said | None:
-        """If this very kernel was measured before."""
+        """Returns the sentence about samples of earlier runs of the same kernel; None if there are none."""
         return Speeds.WITH_EARLIER(count=self.earlier, percent=100 * self.share_of_all) if self.earlier else None
 
     @property
     def compared(self) -> list[tuple[str, float]]:
-        """Rates by name: the submission's, the solution's if timed, torch's unless it is the ceiling, the ceiling."""
+        """Returns pairs of name and rate: submission, solution if timed, torch if it is not the anchor, anchor."""
         torch = [("torch", self.torch)] if self.torch and self.anchor == COPY else []
         solution = [("solution", self.rate / self.medal.of_solution)] if self.medal else []
         return [("yours", self.rate), *solution, *torch, ("copy" if self.anchor == COPY else "cuBLAS", self.ceiling)]
@@ -137,7 +138,7 @@ class Speed:
 
     @staticmethod
     def from_figures(figures: dict[str, float]) -> Speed | None:
-        """Of a test's figures; None where no speed was measured. Raises TypeError, ValueError or KeyError."""
+        """Returns the speed in a test's figures, None if it has none; raises TypeError, ValueError or KeyError."""
         if "share" not in figures:
             return None
         anchor, unit = (COPY, "bytes_per_second") if "bytes_per_second" in figures else (MATMUL, "flops")
@@ -167,12 +168,12 @@ def too_noisy(speed: Speed) -> Verdict:
 
 
 def not_compared(speed: Speed, gpu: str) -> Verdict:
-    """Returns the skip of a kernel that missed a gate from another GPU, where there is no solution to compare with."""
+    """Returns the skip of a kernel that missed a gate from another GPU and could not be compared with the solution."""
     return _inconclusive(Speeds.NOT_COMPARED(**speed.evidence, gate=100 * speed.gate, gpu=gpu), speed.figures)
 
 
 def too_close(speed: Speed, other: Elsewhere) -> Verdict:
-    """Returns the skip of a kernel whose part of the solution's speed is about what is needed."""
+    """Returns the skip of a kernel whose part of the solution's speed is too close to the needed part to tell."""
     return _inconclusive(Speeds.TOO_CLOSE(of_solution=other.of_solution, least=other.least), speed.figures)
 
 
@@ -181,7 +182,7 @@ def impossible(speed: Speed) -> Verdict:
 
 
 def no_valid_rounds(reason: str) -> Verdict:
-    """Of processes in which something disturbed almost every round."""
+    """Returns the skip of a measurement in which almost every round was disturbed. reason: the disturbance."""
     return _inconclusive(Speeds.NO_VALID_ROUNDS(reason=reason))
 
 
@@ -194,7 +195,7 @@ def _inconclusive(why: Said, figures: dict[str, float] | None = None) -> Verdict
 
 
 def wrong_while_timed(found: str) -> Verdict:
-    """`found`: what a replay process says of an output."""
+    """Returns the verdict on a wrong result of a timed call. found: the replay process's sentence about it."""
     said = Speeds.WRONG_WHILE_TIMED(what=found.removeprefix("a timed call "))
     return failed(Cause.WRONG_WHILE_TIMED, said, kind="values")
 
@@ -211,7 +212,7 @@ def too_slow(speed: Speed, plan: Plan, config: int, submission: Submission, mode
 
 
 def _what_holds_it_back(plan: Plan, config: int, model: GpuModel, filename: str) -> Said:
-    """The likeliest reason: from the machine code and the launches."""
+    """Returns the likeliest reason for a low speed, read from the machine code and the launches."""
     launches = list(plan.launches(config))
     if len(launches) > 1:
         return Speeds.SEVERAL_LAUNCHES(count=len(launches))

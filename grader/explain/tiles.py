@@ -1,4 +1,4 @@
-"""Which part of the output each program wrote, and which of these parts are right."""
+"""Cuts a result into the tiles that programs wrote, and finds which of them are right."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from itertools import pairwise
 import torch
 
 from grader.explain.evidence import Compared, number_text
-from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
+from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, Tile, TileMap, index_of
 from grader.wire.reply import Writers
 
-MOST_TILES = 1024
+MOST_TILES = 1024  # of a map
 
 
 @dataclass
 class Tiles:
-    """A 2-D output cut where the writing program changes: rows[i]:rows[i+1] by columns[j]:columns[j+1]."""
+    """The cuts of a matrix between tiles, where the writing program changes.
+
+    A tile has the rows rows[i]:rows[i + 1] and the columns columns[j]:columns[j + 1].
+    """
 
     rows: list[int]
     columns: list[int]
@@ -29,19 +32,19 @@ class Tiles:
 
 
 def program_index(number: int, grid: list[int], axes: int) -> tuple[int, ...]:
-    """A linear program number as the index of a program in a grid that was given with so many axes."""
+    """Returns the index of the program with this number, the last axis counting fastest. axes: axes of the launch."""
     x, y, z = (list(grid) + [1, 1, 1])[:3]
     index = (number // (y * z), number // z % y, number % z)
     return index[:axes]
 
 
 def as_matrix(tensor: torch.Tensor) -> torch.Tensor:
-    """[..., N] as [M, N]; a vector is one row."""
+    """Returns a tensor [..., N] as a matrix [M, N], with one row for a vector; a number as [1, 1]."""
     return tensor.reshape(math.prod(tensor.shape[:-1]), tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, 1)
 
 
 def tiles_of(writers: Writers) -> Tiles | None:
-    """None when the programs wrote no rectangles of a grid, or too many to show."""
+    """Returns the tiles of a result; None if it is empty, or has more than 256 tiles along an axis."""
     who = as_matrix(writers.programs)
     if not who.numel():
         return None
@@ -57,13 +60,13 @@ def _cuts(changes: torch.Tensor) -> list[int]:
 
 
 def begins_a_tile(index: Sequence[int], constants: dict[str, int]) -> bool:
-    """Returns True if the element may be the first of a tile: its index is a multiple of a block along each axis."""
+    """Returns whether an element may be the first of a tile: along each axis, its index is a multiple of a block."""
     blocks = [size for name, size in constants.items() if name.startswith("BLOCK") and size > 0]
     return all(place == 0 or any(place % size == 0 for size in blocks) for place in index)
 
 
 def tile_map(evidence: Compared) -> TileMap | None:
-    """None where nothing is known of who wrote what, or the tiles are too many for a map."""
+    """Returns the map of the result's tiles; None if the writers are not known, or there are more than MOST_TILES."""
     writers = evidence.writers
     tiles = tiles_of(writers) if writers is not None else None
     if writers is None or tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
@@ -78,7 +81,7 @@ def _tile(evidence: Compared, writers: Writers, rows: tuple[int, int], columns: 
     part = slice(*rows), slice(*columns)
     wrong, owner = as_matrix(comparison.wrong)[part], int(as_matrix(writers.programs)[rows[0], columns[0]])
     count = int(wrong.count_nonzero())
-    # A given output is initialised, with poison: what nobody wrote shows in its values only.
+    # An output that is an argument is initialised, with poison: only wrong values tell that no program wrote it.
     state = UNWRITTEN if owner == -1 or (owner < 0 and count) else WRONG if count else RIGHT
     row, column = divmod(int(wrong.flatten().to(torch.uint8).argmax()), wrong.shape[1]) if count else (0, 0)
     row, column = rows[0] + row, columns[0] + column
@@ -88,7 +91,7 @@ def _tile(evidence: Compared, writers: Writers, rows: tuple[int, int], columns: 
         state=state,
         program=program_index(owner, writers.grid, axes) if owner >= 0 else None,
         wrong=count,
-        element=(row, column) if comparison.wrong.dim() > 1 else (column,),
+        element=(*index_of(row, comparison.wrong.shape[:-1]), column),
         yours=yours,
         expected=expected,
     )

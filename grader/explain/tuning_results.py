@@ -1,6 +1,6 @@
-"""Says what is wrong with the result of a function that gives a kernel its configurations and its key.
+"""Explains a wrong result of the function that gives a kernel its configurations and its key.
 
-Python reports it at a line that the learner was given; the mistake is in the function's own return.
+Python reports the error at a given line of the file; the mistake is in the function's own return.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TuningResults(Sentence):
 
 
 def tuning_result(failure: Failure, submission: Submission) -> tuple[Said, int] | None:
-    """Returns the sentence about what such a function returns, and the line in which it does; None for all else."""
+    """Returns the sentence about the function's wrong result, and the line of its return; None for other failures."""
     function = function_that_is_asked(submission.tree)
     returns = only_return(function) if function is not None else None
     if function is None or returns is None or returns.value is None:
@@ -44,7 +44,7 @@ def tuning_result(failure: Failure, submission: Submission) -> tuple[Said, int] 
 
 
 def _asks_for_two(tree: ast.Module, function: str, line: int) -> bool:
-    """Tells if this line is `configs, key = tuning()`."""
+    """Returns whether the line is `configs, key = tuning()`, with the function's name."""
     here = (node for node in tree.body if isinstance(node, ast.Assign) and covers(node, line))
     return any(
         isinstance(target, ast.Tuple) and len(target.elts) == 2 and f"{function}(" in code_text(node.value)
@@ -54,7 +54,7 @@ def _asks_for_two(tree: ast.Module, function: str, line: int) -> bool:
 
 
 def _has_texts_first(pair: ast.expr, function: ast.FunctionDef) -> bool:
-    """Tells if the first of two things is a list of texts, as a key is."""
+    """Returns whether `pair` has two items, and the first is a list of texts, as a key is."""
     if not isinstance(pair, ast.Tuple) or len(pair.elts) != 2:
         return False
     first = pair.elts[0]

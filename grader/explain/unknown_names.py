@@ -1,4 +1,4 @@
-"""Names that a kernel uses and does not know: what each may be, as the text of the file has it."""
+"""Explains a name that a kernel uses and does not know, from where else the file uses it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from grader.submission.nodes import covers
 from grader.submission.public_names import members
 
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
-NEARLY = 0.6  # of difflib: BLOCK and BLOCK_N are nearer to each other than that
+NEARLY = 0.6  # cutoff of difflib.get_close_matches; the ratio of BLOCK and BLOCK_N is 0.83
 
 
 class UnknownName(Sentence):
-    """{where}: "The compiler refuses line 12"."""
+    """Sentences about an unknown name. {where}: "The compiler refuses line 12"."""
 
     NOT_DEFINED = "{where}: {name} is not defined: nothing in the file is called so."
     MATH = (
@@ -43,10 +43,10 @@ class UnknownName(Sentence):
 
 
 def unknown_name(where: str, name: str, tree: ast.Module, line: int) -> Said:
-    """Returns what the compiler means by "name is not defined" in this line of a kernel."""
+    """Returns the sentence for the compiler's message that a name is not defined, in this line of a kernel."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     around = [node for node in functions if covers(node, line)]
-    own = _bound(ast.walk(around[-1])) if around else set()  # the last one is the innermost
+    own = _bound(ast.walk(around[-1])) if around else set()  # the last is the innermost
     if name in own and (operator := _changed_first(around[-1], name, line)):
         return UnknownName.NO_FIRST_VALUE(where=where, name=name, operator=operator)
     if name in own:
@@ -65,7 +65,7 @@ def unknown_name(where: str, name: str, tree: ast.Module, line: int) -> Said:
 
 
 def _changed_first(kernel: ast.FunctionDef, name: str, line: int) -> str:
-    """Returns "+=", where all that the kernel ever does to this name is to change it, as in this line; else ""."""
+    """Returns the operator, "+=", if this and all other assignments to the name only change its value; else ""."""
     stored = [n for n in ast.walk(kernel) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
     changes = [n for n in ast.walk(kernel) if isinstance(n, ast.AugAssign) and getattr(n.target, "id", "") == name]
     here = [change for change in changes if change.lineno == line]
@@ -74,13 +74,13 @@ def _changed_first(kernel: ast.FunctionDef, name: str, line: int) -> str:
 
 
 def _near(name: str, known: list[str]) -> str:
-    """The known name that is spelt nearly so, as N for n and BLOCK_N for BLOCK; "" if none is."""
+    """Returns the known name with the closest spelling, as N for n and BLOCK_N for BLOCK; "" if none is close."""
     same = [one for one in known if one.lower() == name.lower()]
     return next(iter(same or difflib.get_close_matches(name, known, 1, NEARLY)), "")
 
 
 def _bound(nodes: Iterable[ast.AST]) -> set[str]:
-    """The names that these bind: parameters, variables, functions, classes and imports."""
+    """Returns the names that the nodes bind: parameters, variables, functions, classes and imports."""
     found = set()
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

@@ -1,4 +1,4 @@
-"""A call that the lesson does not promise, and that the entry does not refuse as it has to."""
+"""Explains a call that the lesson does not promise, and that the entry does not refuse as it has to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class UnpromisedCall(Sentence):
 
 @dataclass(frozen=True)
 class Unpromised:
-    """because: what is wrong with the call, for a sentence. error: what has to be raised, by its name in Python."""
+    """A call to be refused. because: a clause that says why. error: the name of the exception to be raised."""
 
     because: str
     error: str
@@ -29,7 +29,7 @@ def accepted(entry: str, asked: Unpromised) -> Verdict:
 
 
 def another_error(entry: str, asked: Unpromised, raised: Verdict) -> Verdict:
-    """`raised`: what is said of the error by itself."""
+    """Returns the verdict on a refusal with a wrong exception. raised: the verdict on that exception by itself."""
     said = UnpromisedCall.ANOTHER_ERROR(entry=entry, error=asked.error, because=asked.because)
     verdict = _not_refused(said, asked)
     verdict.said += raised.said

@@ -1,4 +1,4 @@
-"""Elements of a result that no program ever wrote: what was to write them?"""
+"""Explains elements of a result that no program wrote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grader.wire.reply import Writers
 
 
 class Unwritten(Sentence):
-    """How many elements, and why. {grid} is "a grid of 2 x 3 programs"."""
+    """Sentences about the number of unwritten elements, and about the reason. {grid}: "a grid of 2 x 3 programs"."""
 
     COUNT = "{count} of {total} elements of {name} {were} never written; the first is {name}[{index:,}]."
     NOTHING = "Nothing was written to {name}: no store of {stores} reaches it."
@@ -64,12 +64,12 @@ class Unwritten(Sentence):
 
 
 def unwritten(evidence: Compared) -> Verdict | None:
-    """None where each element was written, or is not known to be left out."""
+    """Returns the verdict on elements that no program wrote; None if there are none, or the writers are not known."""
     writers = evidence.writers
     if writers is None:
         return None
     missing = writers.programs == -1
-    if evidence.wanted.is_argument:  # the given output is initialised, with poison: only its value tells
+    if evidence.wanted.is_argument:  # it is initialised, with poison: only a wrong value tells that it is unwritten
         missing = (writers.programs < 0) & evidence.comparison.wrong
     count = int(missing.sum())
     if not count:
@@ -100,8 +100,10 @@ def _nothing(evidence: Evidence) -> Said:
 
 
 def _silent(evidence: Evidence, writers: Writers) -> Said | None:
-    """What makes whole programs write nothing, or each too little of its walk; None where it is neither, or where only
-    the data say who writes at all."""
+    """Returns the sentence about programs that write nothing, or that end their walk over tiles too early; else None.
+
+    None, too, for a result of which only the data decide who writes.
+    """
     if evidence.returns in evidence.exercise.unread:
         return None
     launch, (silent, total) = evidence.launch, _silent_programs(evidence, writers)
@@ -117,7 +119,7 @@ def _silent(evidence: Evidence, writers: Writers) -> Said | None:
 
 
 def _lines_of_axes(evidence: Evidence, launch: Launch) -> tuple[str, str]:
-    """Returns ", made in line 36," of the grid and " (lines 17 and 18)" of the axes; "" for what the text hides."""
+    """Returns ", made in line 36," for the grid and " (lines 17 and 18)" for the axes; "" for a line not known."""
     tree = evidence.submission.tree
     made = line_of_grid(tree, launch.line)
     read = sorted(set(axes_asked_for(tree, launch.kernel).values()))
@@ -126,7 +128,7 @@ def _lines_of_axes(evidence: Evidence, launch: Launch) -> tuple[str, str]:
 
 
 def _axes_are_exchanged(launch: Launch, writers: Writers) -> bool:
-    """Tells if exactly those programs write whose numbers would fit a grid with its two axes exchanged."""
+    """Returns whether exactly the programs write that fit both the grid and the grid with its two axes exchanged."""
     first, second, _ = writers.grid
     if len(launch.grid) != 2 or first == second:
         return False
@@ -136,7 +138,7 @@ def _axes_are_exchanged(launch: Launch, writers: Writers) -> bool:
 
 
 def _no_such_axis(evidence: Evidence, launch: Launch) -> Said | None:
-    """None where the grid of the launch, that wrote the result, has all axes that its kernel asks for."""
+    """Returns the sentence about an axis that the launch's kernel asks for and its grid lacks; None if it has all."""
     asked = axes_asked_for(evidence.submission.tree, launch.kernel)
     missing = min((axis for axis in asked if axis >= len(launch.grid)), default=None)
     if missing is None:
@@ -145,7 +147,7 @@ def _no_such_axis(evidence: Evidence, launch: Launch) -> Said | None:
 
 
 def _left_out(evidence: Evidence, writers: Writers, missing: torch.Tensor) -> Said:
-    """Which part the programs leave out, though each writes something."""
+    """Returns the sentence about the part of the result that is unwritten, although each program writes something."""
     name, axes = evidence.returns, _used_axes(evidence)
     grid = _grid_text(axes)
     rows, columns = as_matrix(missing).all(dim=1), as_matrix(missing).all(dim=0)
@@ -176,7 +178,10 @@ def _left_out(evidence: Evidence, writers: Writers, missing: torch.Tensor) -> Sa
 
 
 def _silent_programs(evidence: Evidence, writers: Writers) -> tuple[int, int]:
-    """(programs that wrote no element of the result, programs of the last launch)."""
+    """Returns the number of programs that wrote no element of the result, and the number of all programs.
+
+    Returns (0, 0) unless the call has a single launch.
+    """
     if len(evidence.reply.launches) != 1:
         return 0, 0
     total = writers.grid[0] * writers.grid[1] * writers.grid[2]
@@ -190,13 +195,13 @@ def _one_program_per_row(programs: torch.Tensor) -> bool:
 
 
 def _one_element_each(programs: torch.Tensor) -> bool:
-    """Whether no program wrote more of the result."""
+    """Returns whether each program that wrote to the result wrote a single element of it."""
     writing = programs[programs >= 0]
     return writing.unique().numel() == writing.numel()
 
 
 def _writes_diagonals(programs: torch.Tensor) -> bool:
-    """Tells if each program writes several elements, and never two of one row or of one column."""
+    """Returns whether no program writes two elements of a row or of a column, and some program writes several."""
     if programs.dim() != 2 or min(programs.shape) < 2:
         return False
     rows, columns = (programs >= 0).nonzero(as_tuple=True)
@@ -206,14 +211,17 @@ def _writes_diagonals(programs: torch.Tensor) -> bool:
 
 
 def _last_program_stops_early(writers: Writers) -> bool:
-    """Whether the last program that writes to a row writes fewer columns of it than the first."""
+    """Returns whether the last program that writes to a row writes fewer columns of it than the first."""
     tiles = tiles_of(writers)
     widths = [right - left for left, right in pairwise(tiles.columns)][:-1] if tiles is not None else []
     return len(widths) > 1 and widths[-1] < widths[0]
 
 
 def _missing_from_a_dimension_on(missing: torch.Tensor) -> str:
-    """ ":, 16:" where exactly the end of one dimension of several outer ones is missing, else "" """
+    """Returns ":, 16:" if what is missing is exactly the end of a dimension that is not the last, of at least three.
+
+    Returns "" otherwise.
+    """
     for dim in range(missing.dim() - 1 if missing.dim() > 2 else 0):
         along = missing.movedim(dim, 0).flatten(1)
         start = tail_start(along.all(dim=1))
@@ -223,13 +231,13 @@ def _missing_from_a_dimension_on(missing: torch.Tensor) -> str:
 
 
 def tail_start(flags: torch.Tensor) -> int:
-    """Where True begins in False ... False True ... True, which is never at 0; 0 for any other flags."""
+    """Returns where True begins in the flags False ... False True ... True; 0 for any other flags."""
     is_tail = bool(flags.any()) and not bool(flags.all()) and bool((flags[1:] >= flags[:-1]).all())
     return int(flags.to(torch.uint8).argmax()) if is_tail else 0
 
 
 def _used_axes(evidence: Evidence) -> list[int]:
-    """The grid of the launch that wrote the result, without the axes of one program at its end."""
+    """Returns the grid of the launch that wrote the result, without trailing axes of one program."""
     grid = list(evidence.launch.grid) if evidence.launch else [0]
     while len(grid) > 1 and grid[-1] == 1:
         grid.pop()

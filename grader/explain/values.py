@@ -1,4 +1,4 @@
-"""A result that is wrong although no access was: which mistake gives these very numbers?"""
+"""Explains a result that is wrong although every access was right, by the mistake that gives such numbers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import first_load_with_other, line_of_subtracted_sum, the_only_dot
 from grader.wire.reply import Writers
 
-TELLING = 4  # different values: a tile of fewer, such as a 1 among zeros, may equal another tile by chance
+TELLING = 4  # different values: a tile with fewer, such as a 1 among zeros, may equal another tile by chance
 
 
 class Values(Sentence):
-    """What all wrong elements have in common, and the first of them."""
+    """Sentences about what all wrong elements have in common, and about the first of them."""
 
     FIRST_WRONG = "First wrong element: {element} is {yours:.6g}, expected {expected:.6g}."
     FIRST_WRONG_CLOSE = "First wrong element: {element} is {yours:.9g}, expected {expected:.9g}."
@@ -96,8 +96,8 @@ class Values(Sentence):
 
 
 def value_verdict(evidence: Compared) -> Verdict:
-    """For a comparison that is not right; always finds words."""
-    # Of what is updated, all but the elements that were to change is unwritten: what was written instead tells more.
+    """Returns the verdict on a wrong result: its most likely mistake, or else the number of wrong elements."""
+    # A result that is updated in place is unwritten but for the elements that were to change: their values tell more.
     first, second = (_known_mistake, unwritten) if evidence.wanted.is_updated else (unwritten, _known_mistake)
     verdict = (
         first(evidence)
@@ -122,7 +122,10 @@ def value_verdict(evidence: Compared) -> Verdict:
 
 
 def _of_the_result(evidence: Compared) -> str:
-    """The cause of values that nothing else explains: an operation may name one for a result that is wrong alone."""
+    """Returns the cause of values that nothing else explains.
+
+    An operation may name a cause for a result that is wrong while the other results are right.
+    """
     operation = evidence.exercise.operation or evidence.wanted.operation
     alone = len(evidence.right_results) == len(evidence.exercise.returned) - 1
     causes = getattr(named(operation), "ALONE", {}) if alone and operation not in EXACT else {}
@@ -130,7 +133,7 @@ def _of_the_result(evidence: Compared) -> str:
 
 
 def first_wrong(evidence: Compared) -> Said:
-    """ "First wrong element: z[0, 0] of program (0,) is 0.00409, expected 0.004855." """
+    """Returns "First wrong element: z[0, 0] of program (0,) is 0.00409, expected 0.004855."."""
     comparison, index = evidence.comparison, evidence.comparison.first_wrong
     where: Fields = {"element": f"{evidence.returns}{list(index) or ''}"}
     by_nobody, writers = True, evidence.writers
@@ -149,7 +152,7 @@ def first_wrong(evidence: Compared) -> Said:
 
 
 def _program_at(evidence: Compared, writers: Writers, number: int) -> tuple[int, ...]:
-    """A linear program number in the dimensions that the launch gave."""
+    """Returns the index of the program with this number, with as many axes as the launch gave its grid."""
     axes = len(evidence.launch.grid) if evidence.launch else 1
     return program_index(number, writers.grid, axes)
 
@@ -163,7 +166,7 @@ def _known_mistake(evidence: Compared) -> Verdict | None:
 
 
 def _line_of_mistake(found: Hypothesis, evidence: Compared) -> int:
-    """Returns the line that a known mistake stands in as far as the file's text tells, or 0."""
+    """Returns the line of a known mistake, or 0 if the text does not tell it."""
     if found.id == Cause.PADDING_COUNTED:
         line_of = line_of_subtracted_sum if found.by_subtraction else first_load_with_other
     elif found.id == "rounded-operands":
@@ -174,7 +177,7 @@ def _line_of_mistake(found: Hypothesis, evidence: Compared) -> int:
 
 
 def _equal_lines(evidence: Compared) -> Verdict | None:
-    """Returns the verdict where the rows, or the columns, of each program's tile are one and the same."""
+    """Returns the verdict if all rows, or all columns, of each tile are equal and should differ; else None."""
     comparison, writers = evidence.comparison, evidence.writers
     tiles = tiles_of(writers) if writers is not None else None
     if tiles is None or comparison.wrong.dim() != 2 or tiles.shape[0] * tiles.shape[1] > 256:
@@ -195,13 +198,13 @@ def _equal_lines(evidence: Compared) -> Verdict | None:
 
 
 def _is_one_line(tile: torch.Tensor, dim: int) -> bool:
-    """Tells if all rows of a tile are like its first row; for dim 1, all columns like its first column."""
+    """Returns whether all rows of a tile equal its first row; for dim 1, all columns its first column."""
     first = tile.narrow(dim, 0, 1)
     return bool(((tile == first) | (tile.isnan() & first.isnan())).all())
 
 
 def _misplaced(evidence: Compared) -> Verdict | None:
-    """Does a wrong tile hold exactly what belongs into another one?"""
+    """Returns the verdict if a wrong tile holds its right values transposed, or values of another tile; else None."""
     comparison, writers = evidence.comparison, evidence.writers
     tiles = tiles_of(writers) if writers is not None else None
     if tiles is None or not 1 < tiles.shape[0] * tiles.shape[1] <= 256 or comparison.wrong.dim() != 2:
@@ -232,7 +235,7 @@ def _slice_text(name: str, part: tuple[slice, slice]) -> str:
 
 
 def _layout(evidence: Compared) -> Verdict | None:
-    """Returns the guess that what is particular about the arguments' memory is what the file gets wrong."""
+    """Returns the guess that strides, or the common address of two arguments, are used wrongly; else None."""
     if evidence.trial.begins and evidence.right_when_contiguous:
         part, whole = next(iter(evidence.trial.begins.items()))
         return failed(Cause.STRIDE_IGNORED, Values.ONE_ADDRESS(part=part, whole=whole), kind="guess")
@@ -243,7 +246,7 @@ def _layout(evidence: Compared) -> Verdict | None:
 
 
 def _flushed(evidence: Compared) -> Verdict | None:
-    """Returns the verdict where all wrong elements are 0, and smaller than all that are right and are not 0."""
+    """Returns the verdict if all wrong elements are 0 and should be smaller than all right nonzero ones; else None."""
     comparison, size = evidence.comparison, evidence.comparison.expected.abs()
     wrong = comparison.wrong
     if not comparison.out.is_floating_point() or comparison.wrong_count < 2 or bool(comparison.out[wrong].any()):
@@ -254,12 +257,12 @@ def _flushed(evidence: Compared) -> Verdict | None:
         return None
     columns = [as_matrix(one).any(dim=0) for one in (wrong, held)]
     if wrong.dim() < 2 and tail_start(wrong) or wrong.dim() > 1 and not bool((columns[0] & columns[1]).any()):
-        return None  # a part of each row is 0: where it lies says more than how small it is
+        return None  # a part of each row is 0: the place of this part says more than its size
     return failed(Cause.FLUSHED, Values.FLUSHED(name=evidence.returns, limit=limit), kind="cause")
 
 
 def _low_precision(evidence: Compared) -> Verdict | None:
-    """Small errors, of the size of fp16 rounding: somewhere on the way digits were dropped."""
+    """Returns the guess that digits were lost on the way, for errors up to the size of fp16 rounding; else None."""
     comparison = evidence.comparison
     wrong = comparison.wrong & comparison.ref.isfinite() & comparison.out.isfinite()
     rounded_early = evidence.wanted.bound in EXACT and evidence.wanted.dtype == torch.float32
@@ -280,7 +283,7 @@ def _low_precision(evidence: Compared) -> Verdict | None:
 
 
 def _few_digits(evidence: Compared) -> Verdict:
-    """Fewer than a conversion to fp16 would lose, more than the operation has to."""
+    """Returns the guess for errors that are smaller than fp16 rounding and larger than the operation allows."""
     bound, said = evidence.wanted.bound, Values.FEW_DIGITS(error=evidence.comparison.largest_error)
     advice = Values.WHERE_DIGITS_GO()
     if bound not in EXACT:
@@ -289,7 +292,7 @@ def _few_digits(evidence: Compared) -> Verdict:
 
 
 def _constant(evidence: Compared) -> Verdict | None:
-    """One value everywhere, or one value per program, where the elements should differ."""
+    """Returns the verdict on a single value everywhere, or in the first program, where values should differ."""
     out, expected, name = evidence.comparison.out, evidence.comparison.expected, evidence.returns
     if out.numel() < 2 or bool((expected == expected.flatten()[0]).all()):
         return None
@@ -329,20 +332,20 @@ def _special_values(evidence: Compared) -> Verdict | None:
 
 
 def _nothing_ordinary(evidence: Compared) -> Verdict | None:
-    """Only inf, NaN and 0 are expected: a guess, since nothing shows that ordinary numbers would be right."""
+    """Returns a guess if only inf, NaN and 0 are expected, so that ordinary numbers may be wrong too; else None."""
     if bool(_is_ordinary(evidence).any()):
         return None
     return failed(Cause.WRONG_VALUES, Values.SPECIAL_VALUES(name=evidence.returns), kind="guess")
 
 
 def _is_ordinary(evidence: Compared) -> torch.Tensor:
-    """Returns where a number is expected that is neither inf, NaN nor 0; [shape of the result]."""
+    """Returns True for each element whose expected value is neither inf, NaN nor 0: bool, [shape of the result]."""
     expected = evidence.comparison.expected
     return expected.isfinite() & (expected != 0)
 
 
 def _where_wrong(evidence: Compared) -> Said:
-    """How many elements are wrong, and what they have in common."""
+    """Returns the sentence about the number of wrong elements and their common place."""
     wrong, count = evidence.comparison.wrong, evidence.comparison.wrong_count
     right = evidence.right_results
     others = f"{in_words(right)} {'is' if len(right) == 1 else 'are'} right, and " if right else ""
@@ -355,6 +358,6 @@ def _where_wrong(evidence: Compared) -> Said:
         return Values.FROM_AN_ELEMENT_ON(start=start, **found)
     if start := tail_start(matrix.any(dim=0)):
         return Values.FROM_A_COLUMN_ON(start=start, **found)
-    if start := tail_start(matrix.any(dim=1)):
+    if wrong.dim() == 2 and (start := tail_start(matrix.any(dim=1))):
         return Values.FROM_A_ROW_ON(start=start, **found)
     return Values.SOME_ELEMENTS(**found)

@@ -1,4 +1,4 @@
-"""The outcome of one test and the words that explain it. Plain data: the plugin shows it, `--result` stores it."""
+"""Defines the verdict on a test: its outcome, and the words that explain it. The plugin shows and stores it."""
 
 from __future__ import annotations
 
@@ -10,34 +10,33 @@ from grader.sentences import Said
 from grader.wire.printable import one_line
 
 PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
-# Ids of a skip: values are wrong; the machine cannot judge this; it is too noisy to judge a speed now; the call does
-# what no small call does, and the machine cannot judge that.
+# Ids of a skip, in this order: values are wrong; the machine cannot judge this; it is too noisy to judge a speed now;
+# the call launches kernels that no small call launches, and the machine cannot judge them.
 WAITED, NOT_RUN, INCONCLUSIVE, UNJUDGED = "waited", "not-run", "inconclusive", "unjudged"
-INCOMPLETE = "incomplete"  # of an exercise: nothing failed, but not every test was run, or judged
+INCOMPLETE = "incomplete"  # outcome of an exercise: nothing failed, but not every test was run, or judged
 
-# Of several failures in one run the one with the most direct cause is explained: the first kind in this list.
+# Kinds of failures, from the most direct cause on. A run explains its failure of the most direct kind.
 DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "cost")
 
-# Wrong values are ORDINARY where some should be ordinary numbers, SPECIAL where all involve NaN or infinities.
+# Wrong values are ORDINARY if some of them should be ordinary numbers, SPECIAL if all involve NaN or infinities.
 WRONG_IN = ORDINARY, SPECIAL = "ordinary", "special"
 
 
 @dataclass
 class Verdict:
-    """`id` names the kind of mistake for machines, a cause where something failed; what is `said` of it has the mistake
-    first."""
+    """The outcome of a test. id: a cause for a failure, or an id of a skip. said: sentences, the mistake first."""
 
     outcome: str
     id: str = ""
     said: list[Said] = field(default_factory=list)
-    kind: str = "values"  # of DIRECTNESS
+    kind: str = "values"  # one of DIRECTNESS
     line: int = 0  # in the learner's file: where to look next
-    note: str = ""  # beside the test's name: what was judged, or how well it went
-    sampled: bool = False  # a few programs of a large call show it: what a small call shows says more
-    wrong: str = ""  # of WRONG_IN, where values were compared and differ
+    note: str = ""  # printed after the test's name: what was judged, or how well it went
+    sampled: bool = False  # a few programs of a large call show it; a failure of a small call says more
+    wrong: str = ""  # one of WRONG_IN if values were compared and differ
     case: str = ""  # a failed call in full: shapes, layouts, dtype, block sizes
     tiles: TileMap | None = None  # which program wrote what, and which tiles are right
-    figures: dict[str, float] = field(default_factory=dict)  # what was measured, by name
+    figures: dict[str, float] = field(default_factory=dict)  # measured numbers, by name
 
     def __post_init__(self) -> None:
         if self.outcome == FAIL and not is_cause(self.id):
@@ -45,7 +44,7 @@ class Verdict:
 
     @property
     def lines(self) -> list[str]:
-        """What is said, in words: the one place where evidence becomes text, which may be a learner's."""
+        """Returns the sentences as text, made printable here, as their evidence may hold a learner's text."""
         return [one_line(one.text) for one in self.said]
 
     @property
@@ -54,7 +53,7 @@ class Verdict:
 
 
 def failed(id: str, *said: Said | None, kind: str = "values", line: int = 0) -> Verdict:
-    """None: nothing is said in this place. Raises TypeError for words that stand in no table."""
+    """Returns a failure with the sentences that are not None. Raises TypeError for words that stand in no table."""
     if any(one is not None and not isinstance(one, Said) for one in said):
         raise TypeError(f"{id}: {said}")
     return Verdict(FAIL, id, [one for one in said if one], kind, line)

@@ -1,4 +1,4 @@
-"""Results that depend on which of a program's warps comes first: an update in place, memory that is read again."""
+"""Explains results that depend on the order of a program's warps, as after an update in place."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def in_any_order(submission: Submission, kernel: str, meeting: Meeting, conflict
     else:
         why = WarpOrder.OTHERS_LOST() if meeting.loads_first else WarpOrder.OTHERS_EARLY()
     line = store if meeting.loads_first else load
-    # What programs do to each other is more direct, and may be what a warp loads too early.
+    # The kind is "values", after "memory": a race between programs is more direct, and may be the reason for this.
     return failed(Cause.WARP_ORDER, said, why, source_line(submission, line), kind="values", line=line)

@@ -1,4 +1,4 @@
-"""Elements that nobody wrote, where each program was to walk over several tiles: where does the walk end?"""
+"""Explains unwritten elements of a launch whose programs each walk over several tiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.wire.messages import MULTIPROCESSORS
 
 
 class Walk(Sentence):
-    """What a walk over tiles leaves out, and the question that leads to why."""
+    """Sentences about tiles that a walk leaves out, each with a question that leads to the reason."""
 
     ONE_IS_SILENT = (
         "1 of {total:#program} writes nothing to {name}: does the walk over tiles end too early, or do tile numbers "
@@ -41,9 +41,11 @@ class Walk(Sentence):
 
 
 def walk_that_ends_early(evidence: Evidence, programs: torch.Tensor, silent: int, total: int) -> Said | None:
-    """None where the call was told of no number of multiprocessors: then programs need not walk.
+    """Returns the sentence about a walk that leaves out tiles, or None.
 
-    `programs`: that wrote each element. `silent` of `total` programs wrote nothing.
+    None for a call that gets no number of multiprocessors, whose programs need not walk, and for a tile of which only a
+    part is unwritten. programs: the number of the program that wrote each element, [shape of the result]. silent: how
+    many of `total` programs wrote nothing.
     """
     processors, name = evidence.trial.constants.get(MULTIPROCESSORS, 0), evidence.returns
     if not processors or not total:
@@ -54,7 +56,7 @@ def walk_that_ends_early(evidence: Evidence, programs: torch.Tensor, silent: int
         return Walk.SOME_ARE_SILENT(silent=silent, total=total, name=name)
     unwritten = programs == -1
     if bool(unwritten.any()) and not begins_a_tile(first_index(unwritten), evidence.constants):
-        return None  # a part of a tile is missing: the walk has come there
+        return None  # a part of a tile is missing: the walk has reached this tile
     if total < processors:
         return Walk.STEPS_TOO_FAR(name=name, total=total, processors=processors)
     if _one_rectangle_each(programs):
@@ -63,7 +65,7 @@ def walk_that_ends_early(evidence: Evidence, programs: torch.Tensor, silent: int
 
 
 def _one_rectangle_each(programs: torch.Tensor) -> bool:
-    """Whether no program wrote two parts that lie apart."""
+    """Returns whether all elements of each program make up a single rectangle."""
     matrix = as_matrix(programs)
     for program in matrix.unique().tolist():
         mine = matrix == program

@@ -1,4 +1,4 @@
-"""What an entry returned, against what it has to return: how many tensors, of which shape, dtype and memory."""
+"""Compares the results of an entry with what it has to return: how many tensors, their shape, dtype and memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 
 class WrongResults(Sentence):
-    """What was returned, and what was expected in its place. {returned} is "nothing (None)", or what else it was."""
+    """Sentences about a returned and an expected result. {returned}: "nothing (None)", or "an object of type int"."""
 
     WRONG_NUMBER = "{entry} returns {count:#result}; a tuple of {expected} was expected: ({names:,})."
     NO_TUPLE = "{entry} returns {returned}; a tuple of {expected} was expected: ({names:,})."
@@ -54,7 +54,7 @@ class WrongResults(Sentence):
 def wrong_results(
     reply: Reply, wanted: list[Wanted], shapes: list[Shape], submission: Submission, exercise: Exercise
 ) -> Verdict | None:
-    """Each result must be a plain tensor of exactly the stated shape, dtype, device and strides."""
+    """Returns the verdict on the first result without exactly the stated shape, dtype, device and strides, or None."""
     expected = [(one, shape) for one, shape in zip(wanted, shapes, strict=True) if one.place is not None]
     given = [reply.result]
     if len(expected) != 1:
@@ -68,7 +68,10 @@ def wrong_results(
 
 
 def _wrong_number(result: Returned, expected: list[tuple[Wanted, Shape]], exercise: Exercise) -> Verdict | None:
-    """A tuple of so many, or a list; nothing is asked of what an entry returns that only updates its arguments."""
+    """Returns the verdict on a result that is no tuple or list of the expected length; else None.
+
+    An entry that only updates its arguments may return anything.
+    """
     if not expected or result.type in ("tuple", "list") and len(result.items) == len(expected):
         return None
     found: Fields = dict(entry=exercise.entry, expected=len(expected), names=[one.name for one in exercise.returned])
@@ -123,13 +126,13 @@ def _not_contiguous(said: Said, line: int, submission: Submission, exercise: Exe
 
 
 def _argument_in(code: str, exercise: Exercise) -> str:
-    """The argument of the entry that a line names, else the first one."""
+    """Returns the first argument of the entry that a line names, else the entry's first argument."""
     named = (word for word in re.findall(r"\w+", code) if word in exercise.arguments)
     return next(named, exercise.arguments[0])
 
 
 def _made(said: Said, line: int, submission: Submission, exercise: Exercise) -> Verdict:
-    """The verdict on a tensor, with the line that made it."""
+    """Returns the verdict on a tensor, with the line that made it, and advice if a dtype is missing there."""
     code = submission.line(line)
     without = said.sentence is WrongResults.DTYPE and "dtype" not in code and "torch.empty(" in code
     advice = WrongResults.NO_DTYPE(x=_argument_in(code, exercise)) if without else None
@@ -137,7 +140,10 @@ def _made(said: Said, line: int, submission: Submission, exercise: Exercise) -> 
 
 
 def _sharing(expected: list[tuple[Wanted, Shape]], given: list[Returned]) -> Verdict | None:
-    """Several results may lie in one allocation, but not over each other."""
+    """Returns the verdict on two results that overlap in an allocation, which they may share; else None.
+
+    The first and last byte of each are compared: results are contiguous here, or arguments with memory of their own.
+    """
     views = ((one.name, result.view) for (one, _), result in zip(expected, given))
     named = [(name, view) for name, view in views if view is not None and math.prod(view.shape) > 0]
     for (one, first), (other, second) in combinations(named, 2):

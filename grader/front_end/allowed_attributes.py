@@ -49,8 +49,8 @@ def _is_allowed(value: Any, name: str) -> bool:
     of_values = name in OF_TILES or name in OF_VALUES
     if isinstance(value, tl.tuple):
         return of_values or name in (getattr(value.type, "fields", None) or ())
-    if isinstance(value, tuple) and hasattr(type(value), "_fields"):
-        return of_values or name in type(value)._fields
+    if isinstance(value, tuple) and (fields := getattr(type(value), "_fields", None)) is not None:
+        return of_values or name in fields
     return of_values and (type(value) in PLAIN or type(value).__module__.startswith(OF_TRITON))
 
 

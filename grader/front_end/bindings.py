@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+TYPE_PARAMETERS = tuple(
+    getattr(ast, name) for name in ("TypeVar", "ParamSpec", "TypeVarTuple") if hasattr(ast, name)
+)  # since Python 3.12
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,9 @@ class FileScopes:
     def seen_by(self, function: ast.FunctionDef) -> Scope:
         """Returns the scope in which the names of the function's body are looked for, after its own."""
         scope = self.around[function]
-        return scope.around if scope.is_class else scope
+        seen = scope.around if scope.is_class else scope
+        assert seen is not None  # a class stands in a module
+        return seen
 
     def is_own(self, name: str, function: ast.FunctionDef) -> bool:
         """Returns whether the function itself binds the name: only after that is it looked for in the module."""
@@ -126,8 +131,10 @@ class FileScopes:
         for one in since(node.lineno, scope.bindings(node.id)) if isinstance(node, ast.Name) else ():
             if isinstance(one.made_by, ast.Constant):
                 continue  # None where an import fails: no decorator and no class is made of it
-            is_alias = isinstance(one.made_by, (ast.Attribute, ast.Name)) and one.line < node.lineno
-            paths.add(self.path(one.made_by, one.scope) if is_alias else one.path)
+            if isinstance(one.made_by, (ast.Attribute, ast.Name)) and one.line < node.lineno:
+                paths.add(self.path(one.made_by, one.scope))
+            else:
+                paths.add(one.path)
         return paths.pop() if len(paths) == 1 else ""
 
     def _read(self, node: ast.AST, scope: Scope, is_certain: bool = False) -> None:
@@ -156,11 +163,11 @@ class FileScopes:
                 is_this = is_certain and name != "*"
                 self._bind(name, scope, Binding(node.lineno, scope, path=path, is_certain=is_this))
         else:
-            for name in _bound_by(node):
-                self._bind(name, scope, Binding(node.lineno, scope))
+            for name, line in _bound_by(node):
+                self._bind(name, scope, Binding(line, scope))
             self._read_all(ast.iter_child_nodes(node), scope)
 
-    def _read_all(self, nodes: Iterator[ast.AST] | list, scope: Scope) -> None:
+    def _read_all(self, nodes: Iterable[ast.AST], scope: Scope) -> None:
         for node in nodes:
             self._read(node, scope)
 
@@ -200,10 +207,12 @@ class FileScopes:
 
 def _bind_nonlocal(name: str, scope: Scope, binding: Binding) -> None:
     """Binds a nonlocal name in the next function around that has it."""
-    while (scope := scope.around) is not None and scope.outer is not None:
-        if name in scope.names:
-            scope.bind(name, binding)
+    around = scope.around
+    while around is not None and around.outer is not None:
+        if name in around.names:
+            around.bind(name, binding)
             return
+        around = around.around
 
 
 def _mangled(name: str, scope: Scope | None) -> str:
@@ -211,26 +220,27 @@ def _mangled(name: str, scope: Scope | None) -> str:
     while scope is not None and not scope.is_class:
         scope = scope.outer
     is_private = name.startswith("__") and not name.endswith("__")
-    owner = scope.node.name.lstrip("_") if scope is not None else ""
+    owner = scope.node.name.lstrip("_") if scope is not None and isinstance(scope.node, ast.ClassDef) else ""
     return f"_{owner}{name}" if is_private and owner else name
 
 
 def _around_comprehensions(scope: Scope) -> Scope:
     """Returns the scope in which `:=` in a comprehension binds its name."""
-    while isinstance(scope.node, COMPREHENSIONS):
+    while isinstance(scope.node, COMPREHENSIONS) and scope.outer is not None:
         scope = scope.outer
     return scope
 
 
-def _bound_by(node: ast.AST) -> Iterator[str]:
+def _bound_by(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yields the name that a node of the tree binds by itself, with its line."""
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
+        yield node.id, node.lineno
     elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-        yield node.name
+        yield node.name, node.lineno
     elif isinstance(node, ast.MatchMapping) and node.rest:
-        yield node.rest
-    elif type(node).__name__ in ("TypeVar", "ParamSpec", "TypeVarTuple"):
-        yield node.name
+        yield node.rest, node.lineno
+    elif isinstance(node, TYPE_PARAMETERS):
+        yield node.name, node.lineno
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
@@ -250,12 +260,12 @@ def _is_main(test: ast.expr) -> bool:
     return said == ["__name__", ast.Eq, "__main__"]
 
 
-def own_nodes(nodes: list[ast.AST]) -> Iterator[ast.AST]:
+def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """Yields these nodes and all within them, except within functions and classes."""
     for node in nodes:
         yield node
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            yield from own_nodes(list(ast.iter_child_nodes(node)))
+            yield from own_nodes(ast.iter_child_nodes(node))
 
 
 def _elsewhere(body: list[ast.stmt]) -> dict[str, type[ast.stmt]]:

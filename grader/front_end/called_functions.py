@@ -56,10 +56,11 @@ def _of_arguments(message: str, function: str) -> str:
     """Returns the message about an argument of tl's function that is missing, unknown or given twice; "" if none is."""
     names = _parameters(function)
     kinds = {"unknown": UNEXPECTED, "missing": MISSING, "twice": TWICE}
-    what = next((kind for kind, pattern in kinds.items() if pattern.search(message)), "")
-    if not what or not names:
+    refused = ((kind, found) for kind, pattern in kinds.items() if (found := pattern.search(message)))
+    what, match = next(refused, ("", None))
+    if match is None or not names:
         return ""
-    name = next(filter(None, kinds[what].search(message).groups()))
+    name = next(filter(None, match.groups()))
     if what == "twice" and name in OWN_ARGUMENTS:
         what = "too many"
     return f"arguments of tl.{function}: {what}: {name}: {', '.join(names)}"
@@ -67,10 +68,10 @@ def _of_arguments(message: str, function: str) -> str:
 
 def _parameters(function: str) -> list[str]:
     """Returns the parameters' names of a function of tl; [] where tl lacks it, or they are not known."""
-    function = getattr(tl, function, None)
     try:
-        names = inspect.signature(getattr(function, "fn", function)).parameters
-    except (TypeError, ValueError):
+        called = getattr(tl, function)
+        names = inspect.signature(getattr(called, "fn", called)).parameters
+    except (AttributeError, TypeError, ValueError):
         return []
     return [name for name in names if name not in OWN_ARGUMENTS]
 

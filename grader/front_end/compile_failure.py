@@ -43,10 +43,10 @@ def _line_of_node(error: CompilationError, tree: ast.Module) -> int:
 
     The error counts lines from the `def` of a function.
     """
-    name, node = _kernel_of(error), getattr(error, "node", None)
+    name, line = _kernel_of(error), getattr(getattr(error, "node", None), "lineno", None)
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef) and function.name == name and hasattr(node, "lineno"):
-            return function.lineno + node.lineno - 1
+        if isinstance(function, ast.FunctionDef) and function.name == name and line is not None:
+            return function.lineno + line - 1
     return 0
 
 

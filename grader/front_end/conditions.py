@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import triton.language as tl
 from triton.compiler.code_generator import CodeGenerator
@@ -20,6 +20,10 @@ class Condition(ast.expr):
     """Stands for the condition `test` while the compiler visits what depends on it."""
 
     _fields = ("test",)
+    test: ast.expr
+    if TYPE_CHECKING:  # every node takes its fields in order
+
+        def __init__(self, test: ast.expr) -> None: ...
 
 
 def refuse_tiles_as_conditions() -> None:

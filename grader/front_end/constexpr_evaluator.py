@@ -10,13 +10,22 @@ import ast
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from inspect import Signature
-from typing import Any
+from typing import Any, NoReturn
 
 import triton.language as tl
 
 from grader.front_end.allowed_attributes import attribute
 from grader.front_end.bindings import FileScopes, own_nodes
-from grader.front_end.evaluated_operators import BINARY, BUILTINS, COMPARED, COMPARING, IN_PLACE, SUBSCRIPTED, UNARY
+from grader.front_end.evaluated_operators import (
+    BINARY,
+    BUILTINS,
+    COMPARED,
+    COMPARING,
+    CONVERTED,
+    IN_PLACE,
+    SUBSCRIPTED,
+    UNARY,
+)
 from grader.front_end.same_values import (
     NO_CLASS,
     NO_EQUALITY,
@@ -34,6 +43,9 @@ SINGLE = (None, True, False)  # Python has a single object of each
 IS_A_GENERATOR = "`yield` makes a generator of the whole function; return a tuple"
 NO_IDENTITY = "equal values may be two objects; write == or !="
 MOST_DEPTH = 64  # of functions that call themselves
+
+Placed = ast.stmt | ast.expr  # the nodes that have a line
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class NotEvaluated(Exception):
@@ -88,12 +100,12 @@ def _local_names(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(FileScopes(ast.Module([function], [])).inside[function].names)
 
 
-def _targets_of(node: ast.AST) -> Iterator[ast.AST]:
-    for generator in getattr(node, "generators", []):
+def _targets_of(node: Comprehension) -> Iterator[ast.AST]:
+    for generator in node.generators:
         yield from ast.walk(generator.target)
 
 
-def refuse(node: ast.AST, why: str = "") -> Any:
+def refuse(node: Placed, why: str = "") -> NoReturn:
     """Raises NotEvaluated, with the beginning of the refused text; why: the reason, and what to write instead."""
     what = ast.unparse(node).splitlines()[0][:60]
     raise NotEvaluated(f"line {node.lineno}: a constexpr function cannot hold `{what}` here{why and f': {why}'}")
@@ -120,7 +132,7 @@ class Evaluation:
         for statement in body:
             getattr(self, f"_{type(statement).__name__.lower()}", self._refused)(statement)
 
-    def _refused(self, node: ast.AST) -> Any:
+    def _refused(self, node: Placed) -> NoReturn:
         refuse(node)
 
     def _return(self, node: ast.Return) -> None:
@@ -216,7 +228,7 @@ class Evaluation:
     def _value_name(self, node: ast.Name) -> Any:
         return self._name_of(node.id, node)
 
-    def _name_of(self, name: str, node: ast.AST) -> Any:
+    def _name_of(self, name: str, node: Placed) -> Any:
         for names in (self.own, self.scope, BUILTINS):
             if name in names and not name.startswith("__"):
                 return self._seen(names[name], name, node)
@@ -224,7 +236,7 @@ class Evaluation:
                 raise UnboundLocalError(f"{name} has no value yet (line {node.lineno})")
         raise NameError(f"{name} is not defined (line {node.lineno})")
 
-    def _seen(self, value: Any, name: str, node: ast.AST) -> Any:
+    def _seen(self, value: Any, name: str, node: Placed) -> Any:
         if isinstance(value, Unseen):
             raise NotEvaluated(f"line {node.lineno}: {name} is no number, text, type or function of Triton here")
         return value
@@ -252,15 +264,16 @@ class Evaluation:
         return [self.value(one) for one in node.elts]
 
     def _value_dict(self, node: ast.Dict) -> dict:
-        if None in node.keys:
-            self._refused(node)
-        return {self._key(key): self.value(one) for key, one in zip(node.keys, node.values)}
+        keys = [self._refused(node) if key is None else key for key in node.keys]
+        return {self._key(key): self.value(one) for key, one in zip(keys, node.values)}
 
     def _value_binop(self, node: ast.BinOp) -> Any:
         apply = self._operator(BINARY, node)
         return apply(self.value(node.left), self.value(node.right))
 
-    def _operator(self, table: Mapping[type, Callable], node: ast.BinOp | ast.AugAssign) -> Callable[[Any, Any], Any]:
+    def _operator(
+        self, table: Mapping[type[ast.operator], Callable[[Any, Any], Any]], node: ast.BinOp | ast.AugAssign
+    ) -> Callable[[Any, Any], Any]:
         apply = table.get(type(node.op)) or self._refused(node)
 
         def checked(left: Any, right: Any) -> Any:
@@ -307,8 +320,7 @@ class Evaluation:
         value = self.value(node.value)
         if not has_text(value):
             refuse(node.value, NO_TEXT)
-        value = {-1: lambda one: one, 115: str, 114: repr, 97: ascii}[node.conversion](value)  # {value!r}
-        return format(value, self.value(node.format_spec) if node.format_spec else "")
+        return format(CONVERTED[node.conversion](value), self.value(node.format_spec) if node.format_spec else "")
 
     def _value_listcomp(self, node: ast.ListComp) -> list:
         return list(self._items(node, lambda inner: inner.value(node.elt)))
@@ -326,7 +338,7 @@ class Evaluation:
     def _value_generatorexp(self, node: ast.GeneratorExp) -> Iterator:
         return self._items(node, lambda inner: inner.value(node.elt))
 
-    def _items(self, node: ast.AST, item: Callable[[Evaluation], Any]) -> Iterator:
+    def _items(self, node: Comprehension, item: Callable[[Evaluation], Any]) -> Iterator:
         """Returns an iterator over the items of a comprehension, whose names are seen only in it."""
         own = {inner.id for inner in _targets_of(node) if isinstance(inner, ast.Name)}
         inside = Evaluation(self.scope, ChainMap({}, self.own), self.local | own)
@@ -351,7 +363,7 @@ class Evaluation:
         if any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords):
             self._refused(node)
         arguments = [self.value(one) for one in node.args]
-        named = {one.arg: self.value(one.value) for one in node.keywords}
+        named = {one.arg: self.value(one.value) for one in node.keywords if one.arg is not None}
         if function is print and named.keys() - {"sep", "end"}:
             self._refused(node)  # another stream
         if any(name.startswith("_") for name in named):

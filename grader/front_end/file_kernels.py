@@ -56,7 +56,7 @@ class FileKernels:
         self._qualified = dict(_qualified(self.tree, ""))
         self._codes: dict[ast.AST, CodeType] = {}
         self._is_read: dict[ast.AST, bool] = {}
-        self._functions: tuple[str, _Functions | None] = "", None  # the last ones
+        self._functions: tuple[str, _Functions] | None = None  # the last ones, and the part of the recipe they are of
         guard_functions_of(self.path)
         guard_operators_of(self.path)
 
@@ -89,7 +89,7 @@ class FileKernels:
 
     def _functions_of(self, recipe: dict) -> _Functions:
         key = repr([recipe[name] for name in ("function", "line", "scopes", "symbol", "set")])
-        if self._functions[0] != key:
+        if self._functions is None or self._functions[0] != key:
             self._functions = key, _Functions(self, recipe)
         return self._functions[1]
 
@@ -109,8 +109,8 @@ class FileKernels:
         )  # fmt: skip
         bare = ast.FunctionDef(node.name, plain, node.body, [], node.returns, node.type_comment)
         bare = ast.fix_missing_locations(ast.copy_location(bare, node))
-        if hasattr(node, "type_params"):
-            bare.type_params = []
+        if hasattr(node, "type_params"):  # since Python 3.12
+            vars(bare)["type_params"] = []
         code = compile(ast.Module([bare], []), self.path, "exec", NOT_EVALUATED, dont_inherit=True)
         return next(constant for constant in code.co_consts if isinstance(constant, CodeType))
 

@@ -97,7 +97,7 @@ class FileScope:
             return []
         bindings = around.bindings(call.args[0].id) if isinstance(call.args[0], ast.Name) else []
         made = [one.made_by for one in bindings if one.made_by is not call]  # kernel = triton.jit(kernel)
-        return made if len(made) == 1 and made[0] in self.names.bodies else []
+        return [one for one in self.names.bodies if made == [one]]
 
     def default(self, function: ast.FunctionDef, parameter: str, default: ast.expr, told: list | None) -> Any:
         """Returns the value of a parameter's default. Raises NotPlain. told: as in `values`, or None."""
@@ -180,9 +180,10 @@ class FileScope:
             return UNKNOWN
         place = node, bool(known)
         if place not in self._made:  # a class is the same object under all of its names
-            is_class = isinstance(node, ast.ClassDef)
-            made = self._named_tuple(node, known) if is_class else self._of_expression(node, binding.scope, known)
-            self._made[place] = made
+            if isinstance(node, ast.ClassDef):
+                self._made[place] = self._named_tuple(node, known)
+            else:
+                self._made[place] = self._of_expression(node, binding.scope, known)
         return self._made[place]
 
     def _function(self, node: ast.FunctionDef) -> Any:
@@ -194,19 +195,21 @@ class FileScope:
 
     def _named_tuple(self, node: ast.ClassDef, known: Mapping[str, int]) -> Any:
         inside = self.scopes.inside[node]
+        around = inside.outer
+        assert around is not None  # a class stands in a module
         is_bare = not node.decorator_list and not node.keywords
-        if not is_bare or [self.scopes.path(base, inside.outer) for base in node.bases] != ["typing.NamedTuple"]:
+        if not is_bare or [self.scopes.path(base, around) for base in node.bases] != ["typing.NamedTuple"]:
             return _HIDDEN
-        fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and one.simple]
-        given = [one for one in fields if one.value]
+        annotated = [one for one in node.body if isinstance(one, ast.AnnAssign) and one.simple]
+        fields = [(one.target.id, one.value) for one in annotated if isinstance(one.target, ast.Name)]
         are_fields = all(isinstance(one, (ast.AnnAssign, ast.FunctionDef, ast.Expr, ast.Pass)) for one in node.body)
         are_fields &= not any(name.startswith("__") for name in inside.names)  # __add__ would make it another class
-        if not are_fields or any(len(inside.names.get(one.target.id, ())) > bool(one.value) for one in fields):
+        if not are_fields or any(len(inside.names.get(name, ())) > bool(value) for name, value in fields):
             return _HIDDEN  # a branch makes a field, or a field is given its default in another way
-        defaults = [self._of_expression(one.value, inside, known) for one in given]
+        defaults = [self._of_expression(value, inside, known) for _, value in fields if value]
         if not all(map(_is_lasting, defaults)):
             return UNKNOWN
-        return tuple_class(node.name, [one.target.id for one in fields], defaults)
+        return tuple_class(node.name, [name for name, _ in fields], defaults)
 
     def _of_expression(self, node: ast.expr, around: Scope, known: Mapping[str, int]) -> Any:
         """Returns the value of an expression in a scope, made of names that are certain; else UNKNOWN."""
@@ -228,8 +231,9 @@ class FileScope:
         if self.scopes.path(node.func, around) == "collections.namedtuple":
             name, fields = next(iter(node.args), None), self.names.namedtuple_fields(node)
             has_defaults = any(keyword.arg != "rename" for keyword in node.keywords)
-            is_plain = fields and not has_defaults and isinstance(name, ast.Constant) and isinstance(name.value, str)
-            return tuple_class(name.value, fields, []) if is_plain else UNKNOWN
+            if fields and not has_defaults and isinstance(name, ast.Constant) and isinstance(name.value, str):
+                return tuple_class(name.value, fields, [])
+            return UNKNOWN
         given = self._given(node)
         return self.functions[given[0].name, line_of(given[0])] if given else UNKNOWN
 

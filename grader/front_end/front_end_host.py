@@ -53,15 +53,15 @@ class FrontEndHost:
         """Returns the answer and the text. Raises nothing: an exception while a text is made is the file's failure."""
         recipe = header["recipe"]
         try:
-            self._kernels = self._kernels or FileKernels(header["filename"], blob)
+            kernels = self._kernels = self._kernels or FileKernels(header["filename"], blob)
             with dots_of_any_size() if header["small_dots"] else contextlib.nullcontext():
-                return {"kind": "text", "failure": None, "fits": True}, self._kernels.text(recipe, self._target)
+                return {"kind": "text", "failure": None, "fits": True}, kernels.text(recipe, self._target)
         except NotInFile:
             return self._failed(Failure(FOREIGN_KERNEL, kernel=recipe["function"])), b""
         except NotPlain as told:
             return self._failed(Failure(NOT_PLAIN, message=str(told), kernel=recipe["function"])), b""
         except CompilationError as error:
-            failure = compile_failure(error, self._kernels.tree)
+            failure = compile_failure(error, kernels.tree)
             return self._failed(failure, fits=not isinstance(error, CompileTimeAssertionFailure)), b""
         except MemoryError:
             self._unfit = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import triton.language as tl
 from triton.compiler.code_generator import CodeGenerator
@@ -30,6 +30,10 @@ class Shown(ast.expr):
     """Stands for the value `shown` of an f-string while the compiler visits it."""
 
     _fields = ("shown",)
+    shown: ast.expr
+    if TYPE_CHECKING:  # every node takes its fields in order
+
+        def __init__(self, shown: ast.expr) -> None: ...
 
 
 def guard_operators_of(path: str) -> None:

@@ -65,10 +65,11 @@ def _assigned(frames: list[FrameType]) -> str:
     """Returns the message about z_ptr[i] = x."""
     for frame in frames:
         generator, node = frame.f_locals.get("self"), frame.f_locals.get("node")
-        if frame.f_code.co_name == "visit_Subscript_Store" and isinstance(getattr(node, "value", None), ast.Name):
-            value = generator.lscope.get(node.value.id)
+        written = getattr(node, "value", None)
+        if frame.f_code.co_name == "visit_Subscript_Store" and isinstance(written, ast.Name):
+            value = getattr(generator, "lscope", {}).get(written.id)
             if isinstance(value, tl.tensor) and value.type.is_ptr():
-                return f"{ADDRESS}{_text_of(node.value)}"
+                return f"{ADDRESS}{_text_of(written)}"
     return ""
 
 
@@ -83,8 +84,9 @@ def _descriptor_for_address(frames: list[FrameType]) -> str:
 
 def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
     """Returns the message about tl.max(m, x), where a value stands for an axis, and about tl.max(i, 2) of one value."""
-    name = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
-    for frame in frames if name in WITH_AXIS else ():
+    if not isinstance(node, ast.Call) or (name := getattr(node.func, "attr", "")) not in WITH_AXIS:
+        return ""
+    for frame in frames:
         axis, value = frame.f_locals.get("axis"), frame.f_locals.get("input")
         axis = axis.value if isinstance(axis, tl.constexpr) else axis
         written = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
@@ -98,8 +100,10 @@ def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
 def _block_at_address(message: str, node: ast.AST | None) -> str:
     """Returns the message about tl.store(z_ptr, z, mask), with the pointer that Triton does not name."""
     found = BLOCK_AT_ADDRESS.search(message)
-    function = getattr(node, "func", None)
-    if found is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+    if found is None or not isinstance(node, ast.Call):
+        return ""
+    function = node.func
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
         return ""
     given = {one.arg: one.value for one in node.keywords}
     pointer = node.args[0] if node.args else given.get("pointer")

@@ -94,11 +94,15 @@ def is_same(one: Any, other: Any) -> bool:
     if isinstance(one, tl.constexpr):
         return is_same(one.value, other.value)
     if isinstance(one, type) and issubclass(one, tuple) and issubclass(other, tuple):
-        facts, others = ((kind.__name__, kind._fields, *kind._field_defaults.items()) for kind in (one, other))
-        return is_same(facts, others)
+        return is_same(_facts_of(one), _facts_of(other))
     if one is None or isinstance(one, (bool, int, float, str)):
         return repr(one) == repr(other)  # which tells 0.0 from -0.0, and takes NaN for NaN
     return one == other if isinstance(one, tl.dtype) else one is other
+
+
+def _facts_of(named_tuple: Any) -> tuple:
+    """Returns what a kernel can tell of a class of tuples with names."""
+    return named_tuple.__name__, named_tuple._fields, *named_tuple._field_defaults.items()
 
 
 def with_names(value: Any, path: tuple[int, ...], fields: dict[tuple[int, ...], list[str]]) -> Any:

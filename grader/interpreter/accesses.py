@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grader.interpreter.buffers import FILLS
 from grader.interpreter.dtypes import DTYPES, dtype_of, over, wide
+from grader.interpreter.frame import Frame
 from grader.ttir.module import Operation, Type
-
-if TYPE_CHECKING:
-    from grader.interpreter.program import Frame
 
 RELAXED, ACQUIRE, RELEASE, ACQUIRE_RELEASE = 1, 2, 3, 4  # as the text numbers them
 # Kinds of tt.atomic_rmw, as the text numbers them. fadd (5) is an addition too, in the type of its operands.
@@ -97,8 +95,8 @@ def _poison(shape: tuple[int, ...], dtype: np.dtype, fill: str) -> np.ndarray | 
     if dtype.kind == "b":
         return odd
     if dtype.kind == "i":
-        high = np.iinfo(dtype).max // (3 if fill == "poison" else 5)
-        return np.where(odd, -high, high).astype(dtype)
+        most = np.iinfo(dtype).max // (3 if fill == "poison" else 5)
+        return np.where(odd, -most, most).astype(dtype)
     if fill == "lowest":
         return np.full(shape, -np.inf).astype(dtype)
     with np.errstate(all="ignore"):

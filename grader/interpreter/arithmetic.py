@@ -35,8 +35,8 @@ def rounding_each(function: Callable[..., np.ndarray], dtype: np.dtype) -> Compu
     def more(*xs: np.ndarray) -> np.ndarray:
         return narrowed(function(*[wide(x) for x in xs]), dtype)
 
-    operands = getattr(function, "nin", None)
-    return {1: one, 2: two}.get(operands, more)
+    by_operands: dict[int | None, Computed] = {1: one, 2: two}
+    return by_operands.get(getattr(function, "nin", None), more)
 
 
 def elementwise(function: Callable[..., np.ndarray], *names: str, approximate: bool = False) -> None:

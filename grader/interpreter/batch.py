@@ -7,16 +7,12 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grader.interpreter.lost_offsets import Lost
+from grader.interpreter.memory import Memory
 from grader.ttir.module import Place
-
-if TYPE_CHECKING:
-    from grader.interpreter.memory import Memory
-    from grader.interpreter.watcher import Watcher
 
 MOST_STEPS = 3_000_000  # operations carried out in one launch; an operation counts once for a whole batch
 MOST_LANES = 1 << 35  # elements that these operations yield in total
@@ -92,7 +88,6 @@ class Batch:
     lost: Lost = field(default_factory=Lost)
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
-    watcher: Watcher | None = None  # of the program that runs alone, if it is watched
 
     def fill_of(self, line: int) -> str:
         """Returns the name of what masked lanes of a load in this line hold."""

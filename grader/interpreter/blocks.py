@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +23,8 @@ from grader.interpreter.accesses import (
 )
 from grader.interpreter.control import merged
 from grader.interpreter.dtypes import dtype_of, over
+from grader.interpreter.frame import Frame
 from grader.ttir.module import BadText, Operation, Type
-
-if TYPE_CHECKING:
-    from grader.interpreter.program import Frame
 
 # Kinds of tt.descriptor_reduce (add, min, max, inc, dec, and, or, xor) -> of tt.atomic_rmw, which has no inc or dec
 REDUCTIONS = {1: 4, 2: 7, 3: 6, 6: 1, 7: 2, 8: 3}
@@ -215,7 +212,10 @@ def _load(operation: Operation) -> Callable:
     if kind.kind != "block pointer":
         return read
     padding, dtype = operation.attributes.get("padding"), element(kind)
-    other = {ZERO_PADDING: np.zeros((), dtype), NAN_PADDING: np.full((), np.nan).astype(dtype)}.get(padding)
+    padded: dict[object, np.ndarray] = {
+        ZERO_PADDING: np.zeros((), dtype), NAN_PADDING: np.full((), np.nan).astype(dtype),
+    }  # fmt: skip
+    other = padded.get(padding)
     checked = _checked(operation)
 
     def run(frame: Frame, pointer: BlockPointer) -> np.ndarray:

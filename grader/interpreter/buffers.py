@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,19 +42,18 @@ class Buffer:
 
     name: of the entry's argument, or "" for memory that the entry allocates. view: the tensor that names this storage.
     data: uint8, copied. None: the bytes are poison, or computed by `content`, which maps numbers of elements (int64) to
-    their values; elements have `view.item` bytes and are counted from the buffer's first byte. address: where the host
-    believes the buffer to lie, if it asked. given: the buffer is an argument of the entry; then `view` is that
-    argument, and no other byte of the buffer belongs to the entry.
+    their values; elements have `view.item` bytes and are counted from the buffer's first byte. given: the buffer is an
+    argument of the entry; then `view` is that argument, and no other byte of the buffer belongs to the entry.
     """
 
     def __init__(
         self, name: str, nbytes: int, *, data: np.ndarray | None = None, initialised: bool = True,
         read_only: bool = False, view: View, content: Callable[[np.ndarray], np.ndarray] | None = None,
-        address: int | None = None, given: bool = False, virtual: bool = False,
+        given: bool = False, virtual: bool = False,
     ):  # fmt: skip
         self.name, self.parameter = name, ""
-        self.nbytes, self.view, self.read_only, self.address = nbytes, view, read_only, address
-        self.given = given
+        self.nbytes, self.view, self.read_only, self.given = nbytes, view, read_only, given
+        self.address = 0  # pretended; a Memory gives one to each of its buffers
         self._content, self._content_item = content, view.item
         self.last_grid = (1, 1, 1)  # of the launch that wrote here last
         self.results: list[tuple[str, View]] = []  # results of the entry in this memory, if it was allocated
@@ -101,19 +99,19 @@ class Buffer:
         numbers = offsets >> PAGE_BITS
         ends = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
         starts = np.concatenate([[0], ends])
-        frames = [self._frame(number) for number in numbers[starts].tolist()]
+        frames = [self._frame(self.pages, number) for number in numbers[starts].tolist()]
         lengths = np.diff(np.append(starts, numbers.size))
         return np.repeat(np.array(frames, np.int64) << PAGE_BITS, lengths) | (offsets & (PAGE - 1))
 
-    def _frame(self, number: int) -> int:
-        frame = self.pages.get(number)
+    def _frame(self, pages: dict[int, int], number: int) -> int:
+        frame = pages.get(number)
         if frame is None:
-            frame = self.pages[number] = len(self.pages)
+            frame = pages[number] = len(pages)
             start = frame << PAGE_BITS
             if start >= self.bytes.size:
                 self._grow(2 * self.bytes.size)
             if self._content is not None:
-                drawn = self._drawn(number)
+                drawn = self._drawn(self._content, number)
                 self.bytes[start : start + drawn.size] = drawn
         return frame
 
@@ -124,10 +122,10 @@ class Buffer:
         self._words = {}
         self.shadow.grow(size)
 
-    def _drawn(self, number: int) -> np.ndarray:
+    def _drawn(self, content: Callable[[np.ndarray], np.ndarray], number: int) -> np.ndarray:
         first, item = number << PAGE_BITS, self._content_item
         end = min(first + PAGE, self.nbytes)
-        return np.ascontiguousarray(self._content(np.arange(first // item, end // item, dtype=np.int64))).view(np.uint8)
+        return np.ascontiguousarray(content(np.arange(first // item, end // item, dtype=np.int64))).view(np.uint8)
 
     # ---- what the host does, and what it gets back -------------------------------------------------------------
 
@@ -200,19 +198,11 @@ def _strided(table: np.ndarray, view: View, step: int, part: int = 0) -> np.ndar
     return np.lib.stride_tricks.as_strided(table[view.offset // view.item * step + part :], view.shape, strides)
 
 
-@dataclass
 class Argument:
-    """A pointer parameter of a launch: its name in the kernel, where it points, and the tensor it was made from.
+    """A pointer parameter of a launch: its name in the kernel, where it points, and the tensor it was made from."""
 
-    buffer: None for a null pointer. offset: in bytes. view: None stands for all of the buffer.
-    """
-
-    name: str
-    buffer: Buffer | None
-    offset: int = 0
-    view: View | None = None
-
-    def __post_init__(self) -> None:
-        if self.view is None and self.buffer is not None:
-            item = self.buffer.view.item
-            self.view = View(0, (self.buffer.nbytes // item,), (1,), item)
+    def __init__(self, name: str, buffer: Buffer, offset: int = 0, view: View | None = None) -> None:
+        """Makes a parameter that points `offset` bytes into a buffer. view: None stands for all of the buffer."""
+        item = buffer.view.item
+        self.name, self.buffer, self.offset = name, buffer, offset
+        self.view = View(0, (buffer.nbytes // item,), (1,), item) if view is None else view

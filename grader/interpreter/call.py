@@ -38,18 +38,19 @@ ELEMENTS = {
 
 MANY_ATOMICS = 1000  # by one program
 MOST_OVERFLOWS = 16  # reported, over all launches
+MOST_SHUFFLED = 1 << 24  # programs of a launch: their numbers in a random order take 8 bytes each
 
 
 @dataclass
 class Call:
-    """A call under way. `kernels`: the recording's kernels, in its order.
+    """A call under way. `kernels`: by number in the recording, but for kernels without a text, which no step launches.
 
     `inputs`: the bytes of each argument's storage.
     """
 
     request: InterpretRequest
     recorded: RecordedCall
-    kernels: list[Kernel]
+    kernels: dict[int, Kernel]
     inputs: list[np.ndarray]
     launches: list[Launch] = field(default_factory=list)
     broken: list[dict] = field(default_factory=list)
@@ -169,7 +170,8 @@ class Call:
         self.buffers[step.view.buffer].write(view, values)
 
     def _launch(self, step: PlannedLaunch, name: str) -> None:
-        kernel, grid = self.kernels[step.kernel], tuple(step.grid)
+        kernel, (x, y, z) = self.kernels[step.kernel], step.grid
+        grid = x, y, z
         launch = Launch(name, list(grid[: step.dimensions]), step.line)
         self.launches.append(launch)
         types = kernel.module.entry.blocks[0].types
@@ -191,9 +193,9 @@ class Call:
             self.memory.end_launch()
             launch.idle = self.memory.idle_programs()
             self.printed += batch.printed
-            for one in batch.broken:
-                what = {"what": one.what, "line": one.place.line, "variable": one.place.variable}
-                self.broken.append(what | {"program": self.memory.name(one.program)})
+            for broken in batch.broken:
+                what = {"what": broken.what, "line": broken.place.line, "variable": broken.place.variable}
+                self.broken.append(what | {"program": self.memory.name(broken.program)})
             for one in batch.overflows[: MOST_OVERFLOWS - len(self.overflows)]:
                 program = self.memory.name(one.program)
                 self.overflows.append({"dtype": one.dtype, "line": one.place.line, "program": program})
@@ -211,27 +213,27 @@ class Call:
         ]
 
     def _argument(self, parameter: Parameter) -> Argument | None:
-        if parameter.type not in ("pointer", "descriptor"):
+        """Returns a pointer or a descriptor as the kernel's memory takes it; None for a number or a null pointer."""
+        if parameter.view is None:
             return None
         name = parameter.name.removesuffix("_ptr")
-        if parameter.buffer == -1:
-            return Argument(name, None)
         buffer, view = self.buffers[parameter.buffer], view_of(parameter.view)
         # A view that the host makes of an argument, as with as_strided, gives no right to memory around the argument.
         view = buffer.view if buffer.given and not view.is_part_of(buffer.view) else view
         return Argument(name, buffer, parameter.offset, view)
 
-    def _order(self, grid: tuple[int, ...]) -> Sequence[int]:
+    def _order(self, grid: tuple[int, ...]) -> Sequence[int] | np.ndarray:
         """Returns the numbers of the grid's programs, in the order in which they are to run.
 
-        A range where possible: a launch by mistake may have billions of programs.
+        A launch by mistake may have billions of programs, so that this is a range wherever possible. More than
+        MOST_SHUFFLED programs run in reverse if a random order is asked for.
         """
-        programs = range(grid[0] * grid[1] * grid[2])
-        if self.request.order == "forward" or self.request.count_traffic:
+        programs, order = range(grid[0] * grid[1] * grid[2]), self.request.order
+        if order == "forward" or self.request.count_traffic:
             return programs
-        if self.request.order == "reverse":
+        if isinstance(order, str) or len(programs) > MOST_SHUFFLED:  # a str: "reverse"
             return programs[::-1]
-        return np.random.default_rng(self.request.order).permutation(programs)
+        return np.random.default_rng(order).permutation(programs)
 
     # ---- the result ----------------------------------------------------------------------------------------------
 
@@ -291,6 +293,7 @@ def _value(number: int, parameter: Parameter, kind: Type) -> Any:
     pointer, described = np.array([address], np.int64), parameter.descriptor
     if kind.kind == "pointer":
         return pointer
+    assert described is not None  # read_recorded has read one for each parameter of this type
     if tuple(described.block) != kind.shape:
         raise BadText(f"the descriptor {parameter.name} has blocks of another shape in the text")
     sizes, strides = ([np.array([n], np.int64) for n in numbers] for numbers in (described.shape, described.strides))

@@ -7,18 +7,18 @@ Programs that have left a loop, or are in the other branch, stay in the batch: t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from grader.interpreter.batch import Batch
 from grader.interpreter.dtypes import over
 from grader.interpreter.endless_loops import WHY, Endless, deciding, stays
+from grader.interpreter.frame import Frame, ReadyBlock, Watching
+from grader.ttir.module import Function, Operation
 
-if TYPE_CHECKING:
-    from grader.interpreter.program import Frame, ReadyBlock, ReadyFunction
-    from grader.ttir.module import Operation
-
-Region = Sequence["ReadyBlock"]
+Region = Sequence[ReadyBlock]
 
 
 def run_region(blocks: Region, frame: Frame, at: int = 0) -> list[Any]:
@@ -37,6 +37,21 @@ def run_region(blocks: Region, frame: Frame, at: int = 0) -> list[Any]:
             at = _enter(blocks, frame, last, 0 if taken[0] else 1)
         else:
             return operands
+
+
+@dataclass
+class ReadyFunction:
+    function: Function
+    blocks: tuple[ReadyBlock, ...]
+
+    def call(
+        self, batch: Batch, arguments: list[Any], active: np.ndarray | None, count: int,
+        watcher: Watching | None = None,
+    ) -> list[Any]:  # fmt: skip
+        values: list[Any] = [None] * self.function.values
+        for number, value in zip(self.blocks[0].arguments, arguments):
+            values[number] = value
+        return run_region(self.blocks, Frame(batch, values, active, count, watcher))
 
 
 def _enter(blocks: Region, frame: Frame, last: Operation, way: int) -> int:
@@ -165,7 +180,8 @@ def _call(operation: Operation, regions: list[Region], functions: dict[str, Read
 
     def run(frame: Frame, *arguments: Any) -> Any:
         with frame.batch.deeper(operation.place):
-            return _results(functions[name].call(frame.batch, list(arguments), frame.active, frame.count))
+            results = functions[name].call(frame.batch, list(arguments), frame.active, frame.count, frame.watcher)
+            return _results(results)
 
     return run
 

@@ -8,14 +8,12 @@ the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grader.interpreter.batch import TooLong
-
-if TYPE_CHECKING:
-    from grader.ttir.module import Block, Operation
+from grader.ttir.module import Block, Operation
 
 PURE = ("arith.", "math.")  # beginnings of names of operations
 PURE_TOO = frozenset({"tt.get_program_id", "tt.get_num_programs"})

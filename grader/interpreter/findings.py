@@ -50,18 +50,17 @@ class Report:
         if outside:
             finding.linear = argument.view.linear(seen.offset)
             finding.between = argument.view.is_between(seen.offset)
-            finding.neighbour = _neighbour(seen, buffers)
+            finding.neighbour = _neighbour(argument.buffer, seen, buffers)
         else:  # an element of the argument, whichever view of it the kernel was given
             finding.element, finding.linear = whole.element(seen.offset), whole.linear(seen.offset)
         return finding
 
 
-def _neighbour(seen: Seen, buffers: Iterable[Buffer]) -> str:
+def _neighbour(own: Buffer, seen: Seen, buffers: Iterable[Buffer]) -> str:
     """Returns the name of the memory that an address out of bounds really lies in, "" if it lies in none.
 
-    This is another buffer, or the part of this buffer that belongs to another parameter.
+    This is another buffer, or the part of its own buffer that belongs to another parameter.
     """
-    own = seen.argument.buffer
     address = own.address + seen.offset
     for other in buffers:
         if other is not own and other.address <= address < other.address + other.nbytes:

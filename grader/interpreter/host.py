@@ -47,15 +47,14 @@ class InterpreterHost:
         recorded = self._recorded(request, blob)
         try:
             texts = (blob[start : start + size].decode() for start, size in request.texts)
-            kernels = [self._kernel(request.filename, text) if text else None for text in texts]
+            kernels = {number: self._kernel(request.filename, text) for number, text in enumerate(texts) if text}
         except (Unsupported, BadText) as error:
             failure = Failure("not-known", type(error).__name__, str(error))
             return {"kind": "ran", "error": asdict(failure)}, b""
-        ready = [kernel for kernel in kernels if kernel is not None]
-        for kernel in ready:
+        for kernel in kernels.values():
             kernel.begin_call()
         reply, data = kind(request, recorded, kernels, inputs).run()
-        reached, left_out = (set().union(*(kernel.lines(ran) for kernel in ready)) for ran in (True, False))
+        reached, left_out = (set().union(*(kernel.lines(ran) for kernel in kernels.values())) for ran in (True, False))
         return {"kind": "ran", "reached": sorted(reached), "left_out": sorted(left_out), **reply}, data
 
     def _recorded(self, request: InterpretRequest, blob: bytes) -> RecordedCall:

@@ -20,7 +20,7 @@ from grader.ttir.module import Operation
 
 @prepares("tt.extern_elementwise")
 def _extern(op: Operation) -> Computed:
-    symbol = op.attributes.get("symbol")
+    symbol = str(op.attributes.get("symbol"))
     function = SYMBOLS.get(symbol)
     if function is None or op.attributes.get("libname") or op.attributes.get("libpath") or not op.result_types:
         raise Unsupported(f"the library function {symbol} is not known here yet")
@@ -63,7 +63,7 @@ def _each(function: Callable[[float], float], at_pole: Callable[[float], float])
             return at_pole(x)
 
     every = np.frompyfunc(one, 1, 1)
-    return lambda x: every(x.astype(F64)).astype(F64)
+    return lambda x: np.array(every(x.astype(F64)), F64)
 
 
 def _away_from_zero(x: np.ndarray) -> np.ndarray:
@@ -141,7 +141,7 @@ def _to_whole(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndar
     return lambda x: to_integer(function(x), -1 << 63, (1 << 63) - 1)
 
 
-_ONE = {  # functions of one operand
+_ONE: dict[str, Computed] = {  # functions of one operand
     "acos": np.arccos,
     "acosh": np.arccosh,
     "asin": np.arcsin,
@@ -186,7 +186,7 @@ _ONE = {  # functions of one operand
     "tgamma": _each(math.gamma, lambda x: math.nan if x else math.copysign(math.inf, x)),
     "trunc": np.trunc,
 }
-_TWO = {
+_TWO: dict[str, Computed] = {
     "atan2": np.arctan2,
     "copysign": np.copysign,
     "fdim": _difference,
@@ -200,7 +200,7 @@ _TWO = {
     "rhypot": lambda x, y: 1 / _norm(x, y),
     "scalbn": _scaled,
 }
-_MORE = {
+_MORE: dict[str, tuple[int, Computed]] = {
     "fma": (3, fused),
     "norm3d": (3, _norm),
     "norm4d": (4, _norm),
@@ -208,7 +208,7 @@ _MORE = {
     "rnorm4d": (4, lambda *xs: 1 / _norm(*xs)),
 }
 # Functions with a separate name for each type. A GPU approximates the fast functions; here they are as close as others.
-_NAMED = {
+_NAMED: dict[str, tuple[int, Computed]] = {
     "fast_cosf": (1, np.cos),
     "fast_exp10f": (1, _ONE["exp10"]),
     "fast_expf": (1, np.exp),

@@ -83,7 +83,7 @@ def _of_opposites(compute: Function, negated: int) -> Function:
     return down
 
 
-_ARITHMETIC = {
+_ARITHMETIC: dict[str, tuple[int, Function, Function]] = {  # operands, nearest result, what is lost
     "add": (2, np.add, _lost_sum),
     "sub": (2, np.subtract, lambda x, y, near: _lost_sum(x, -y, near)),
     "mul": (2, np.multiply, _lost_product),
@@ -113,7 +113,8 @@ def _to_float(dtype: np.dtype, without_sign: bool, direction: str) -> Function:
     return lambda x: convert(wide(x))
 
 
-_TO_WHOLE = {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil}
+_FLOATS: dict[str, np.dtype] = {"float": F32, "double": F64}
+_TO_WHOLE: dict[str, Function] = {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil}
 _BOUNDS = {
     "int": (-1 << 31, (1 << 31) - 1),
     "uint": (0, (1 << 32) - 1),
@@ -141,7 +142,7 @@ def _functions() -> dict[str, tuple[int, Function]]:
             table[f"fma{letter}_{direction}"] = 3, _in_direction(fused, _lost_fused, direction)
         narrower = _in_direction(lambda x: x.astype(F32), lambda x, near: x - near, direction)
         table[f"double2float_{direction}"] = 1, narrower
-        for (name, dtype), integer in product((("float", F32), ("double", F64)), _BOUNDS):
+        for (name, dtype), integer in product(_FLOATS.items(), _BOUNDS):
             table[f"{name}2{integer}_{direction}"] = 1, _to_whole(direction, *_BOUNDS[integer])
             table[f"{integer}2{name}_{direction}"] = 1, _to_float(dtype, integer[0] == "u", direction)
     return table

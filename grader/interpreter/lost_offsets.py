@@ -100,5 +100,5 @@ def _in_any(several: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray
     out = np.zeros((1,) * len(shape), bool)
     for bad in several:
         fits = bad.ndim == len(shape) and all(size in (1, own) for size, own in zip(bad.shape, shape))
-        out = out | (bad if fits else over(bad.reshape(len(bad), -1).any(axis=1), len(shape) - 1))
+        out = out | (bad if fits else over(np.logical_or.reduce(bad.reshape(len(bad), -1), axis=1), len(shape) - 1))
     return out

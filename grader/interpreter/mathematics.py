@@ -20,11 +20,11 @@ def inverse_root(x: np.ndarray) -> np.ndarray:
     return np.divide(1, np.sqrt(x), dtype=x.dtype)
 
 
-_EXACT = {
+_EXACT: dict[str, Computed] = {
     "ceil": np.ceil,
     "floor": np.floor,
 }
-_APPROXIMATE = {
+_APPROXIMATE: dict[str, Computed] = {
     "cos": np.cos,
     "erf": erf,
     "exp": np.exp,

@@ -13,6 +13,7 @@ import numpy as np
 
 from grader.interpreter.buffers import Buffer
 from grader.interpreter.parts import Access, Part
+from grader.interpreter.trace import Lanes
 from grader.wire.messages import Meeting, Met
 
 MOST_MEETINGS = 64  # pairs of places
@@ -65,7 +66,7 @@ class Meetings:
         if chosen.any():
             shape = access.lanes[1][1:]
             met = Met(access.place.line, list(access.place.via), list(shape))
-            numbers = _numbers(access, part)[chosen]
+            numbers = _numbers(access.lanes, part)[chosen]
             offsets, programs = part.offsets[chosen], part.programs[chosen]
             for program in np.unique(programs).tolist():
                 own = programs == program
@@ -139,9 +140,9 @@ def _equal(ones: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return pairs[:, 0], pairs[:, 1]
 
 
-def _numbers(access: Access, part: Part) -> np.ndarray:
+def _numbers(lanes: Lanes, part: Part) -> np.ndarray:
     """Returns for each lane of the part its number in the tile, counted row by row."""
-    mask, shape = access.lanes
+    mask, shape = lanes
     size = int(np.prod(shape))
     active = np.arange(size) if mask is None else np.flatnonzero(np.broadcast_to(mask, shape))
     active = active if part.chosen is None else active[part.chosen]

@@ -18,7 +18,7 @@ from grader.interpreter.findings import MOST_REPORTS, Reports, Seen, Turn
 from grader.interpreter.meetings import Meetings
 from grader.interpreter.parts import Access, Part, conflicts, in_rounds, outside, units_of
 from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Units
-from grader.interpreter.trace import NO_OFFSET, Lanes, Trace
+from grader.interpreter.trace import NO_OFFSET, Lanes, Log, Trace
 from grader.interpreter.traffic import Groups, count_instruction, is_increasing, starts_of_runs
 from grader.interpreter.views import View
 from grader.ttir.module import Place
@@ -36,6 +36,7 @@ class Memory:
     def __init__(self, *, fill: str = "poison", count_traffic: bool = False, at_once: int = 1, trace: bool = False):
         self.fill, self.count_traffic, self.at_once = fill, count_traffic, at_once
         self.trace = Trace() if trace else None
+        self.log: Log | None = self.trace  # gets each access; for a while a watcher may stand here
         self.meetings: Meetings | None = None  # of accesses of one program, where requested
         self.other_outside = True  # lanes out of bounds read `other`, where a load has one
         self.count_readers = count_traffic  # whether to count what each program reads
@@ -51,21 +52,21 @@ class Memory:
         """Makes a buffer known, so that findings can name addresses in it. A launch does so for its arguments."""
         if buffer not in self.buffers:
             self.buffers.append(buffer)
-            if buffer.address is None:
+            if not buffer.address:
                 buffer.address = len(self.buffers) * APART
 
     def begin_launch(
         self, grid: tuple[int, int, int], dimensions: int, arguments: list[Argument | None], ordered: bool = False
     ) -> None:
-        """Begins a launch. `dimensions`: the number of sizes in its grid. `arguments`: by parameter, None for numbers.
+        """Begins a launch. `arguments`: by parameter, None for numbers and null pointers.
 
-        `ordered`: each batch is one program, whose atomics may order it after others.
+        `dimensions`: sizes in its grid. `ordered`: each batch is one program, whose atomics may order it after others.
         """
         self.launches += 1
         self.order = Order() if ordered else None
         self._begin(grid, dimensions, arguments)
         for argument in arguments:
-            if argument is not None and argument.buffer is not None:
+            if argument is not None:
                 self.register(argument.buffer)
                 argument.buffer.parameter = argument.buffer.parameter or argument.name.removesuffix("_ptr")
 
@@ -106,7 +107,7 @@ class Memory:
     def end_launch(self) -> None:
         self._end_batch()
         self.programs, self.busy = np.zeros(0, np.int32), np.zeros(0, bool)
-        for buffer in dict.fromkeys(a.buffer for a in self.arguments if a is not None and a.buffer is not None):
+        for buffer in dict.fromkeys(a.buffer for a in self.arguments if a is not None):
             if buffer.shadow.end_launch(self._number_in_map):
                 buffer.last_grid = self.grid
             buffer.counts.end_launch()
@@ -207,15 +208,15 @@ class Memory:
         increasing = is_increasing(pointers)
         low, high = (pointers[0], pointers[-1]) if increasing else (pointers.min(), pointers.max())
         low, high = int(low), int(high)
-        if low >> SHIFT == high >> SHIFT and self._is_pointer(low >> SHIFT):
-            part = self._part(pointers, programs, low, high, increasing, access, None)
+        if low >> SHIFT == high >> SHIFT and (argument := self._argument(low >> SHIFT)) is not None:
+            part = self._part(argument, pointers, programs, low, high, increasing, access, None)
             yield from () if part is None else (part,)
         else:
             yield from self._parts_of_several(pointers, programs, access)
 
-    def _is_pointer(self, number: int) -> bool:
-        argument = self.arguments[number - 1] if 0 < number <= len(self.arguments) else None
-        return argument is not None and argument.buffer is not None
+    def _argument(self, number: int) -> Argument | None:
+        """Returns the parameter that pointers with this number were made from, None if there is none."""
+        return self.arguments[number - 1] if 0 < number <= len(self.arguments) else None
 
     def _parts_of_several(self, pointers: np.ndarray, programs: np.ndarray, access: Access) -> Iterator[Part]:
         """Yields each parameter's lanes of an access through pointers of several parameters, or of none."""
@@ -223,20 +224,21 @@ class Memory:
         for number in np.unique(numbers).tolist():
             chosen = np.flatnonzero(numbers == number)
             own = pointers[chosen]
-            if self._is_pointer(number):
+            argument = self._argument(number)
+            if argument is not None:
                 low, high = int(own.min()), int(own.max())
-                part = self._part(own, programs[chosen], low, high, is_increasing(own), access, chosen)
+                part = self._part(argument, own, programs[chosen], low, high, is_increasing(own), access, chosen)
                 if part is not None:
                     yield part
             else:  # an address that the kernel made from a number
                 self._report("wild-pointer", access, None, np.zeros(own.size, np.int64), programs[chosen])
 
     def _part(
-        self, pointers: np.ndarray, programs: np.ndarray, low: int, high: int, increasing: bool, access: Access,
-        chosen: np.ndarray | None,
+        self, argument: Argument, pointers: np.ndarray, programs: np.ndarray, low: int, high: int, increasing: bool,
+        access: Access, chosen: np.ndarray | None,
     ) -> Part | None:  # fmt: skip
         """Returns the lanes that may touch memory, None if there are none; reports the others."""
-        argument, base, item = self.arguments[(low >> SHIFT) - 1], base_of((low >> SHIFT) - 1), access.item
+        base, item = base_of((low >> SHIFT) - 1), access.item
         bad = outside(argument.view, pointers, base, low - base, high - base, increasing, item)
         if bad is not None:
             self._report(f"out-of-bounds-{access.kind}", access, argument, pointers - base, programs, bad)
@@ -252,7 +254,7 @@ class Memory:
             return None
         pointers, chosen = pointers[kept], kept if chosen is None else chosen[kept]
         low, high = int(pointers.min()), int(pointers.max())
-        return self._part(pointers, programs[kept], low, high, increasing, access, chosen)
+        return self._part(argument, pointers, programs[kept], low, high, increasing, access, chosen)
 
     def _index(self, part: Part, low: int, high: int, item: int) -> Units:
         buffer = part.argument.buffer
@@ -283,8 +285,8 @@ class Memory:
         if access.kind != "load" and buffer.read_only:
             self._report("input-written", access, part.argument, part.offsets, part.programs)
         self._count(part, access, units, owners)
-        if self.trace is not None and access.lanes is not None:
-            self._trace(part, access)
+        if self.log is not None and access.lanes is not None:
+            self._write_down(self.log, access.lanes, part, access)
 
     def _refine(self, buffer: Buffer, item: int) -> None:
         if buffer in self.groups:
@@ -309,17 +311,15 @@ class Memory:
             used = fresh * buffer.shadow.unit
         counts.read += used
 
-    def _trace(self, part: Part, access: Access) -> None:
-        mask, shape = access.lanes
+    def _write_down(self, log: Log, lanes: Lanes, part: Part, access: Access) -> None:
+        mask, shape = lanes
         offsets = np.full(shape, NO_OFFSET, np.int64)
         active = np.arange(offsets.size) if mask is None else np.flatnonzero(np.broadcast_to(mask, shape))
         offsets.reshape(-1)[active if part.chosen is None else active[part.chosen]] = part.offsets
         for number, (program, row) in enumerate(zip(self.programs.tolist(), offsets.reshape(self.programs.size, -1))):
             if (row != NO_OFFSET).any():
-                traced = TracedAccess(
-                    access.kind, "", access.place.line, self.name(program), self.launches - 1
-                )  # fmt: skip
-                self.trace.note(self._turn(number, access), traced, part.argument.buffer, row)
+                traced = TracedAccess(access.kind, "", access.place.line, self.name(program), self.launches - 1)
+                log.note(self._turn(number, access), traced, part.argument.buffer, row)
 
     # ---- reports -----------------------------------------------------------------------------------------------
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grader.interpreter.batch import Overflow
 from grader.interpreter.control import HANDLERS as CONTROL
 from grader.interpreter.dtypes import dtype_of, is_float
+from grader.interpreter.frame import Frame
 from grader.interpreter.lost_offsets import Lanes, hand_on
 from grader.ttir.module import Block, Function, Module, Operation
-
-if TYPE_CHECKING:
-    from grader.interpreter.program import Frame
 
 MOST_NOTED = 16  # of one launch
 Value = tuple[str, int]  # a function and the number of a value in it

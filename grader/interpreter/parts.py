@@ -59,8 +59,8 @@ def outside(
     dense = increasing and high - low == item * (pointers.size - 1)
     if not view.has_holes or (dense and view.is_solid(low, high)):
         return None
-    bad = view.in_holes(pointers - base)
-    return bad if bad is not None and bad.any() else None
+    holes = view.in_holes(pointers - base)
+    return holes if holes is not None and holes.any() else None
 
 
 def units_of(index: Units, owners: np.ndarray, each: int) -> tuple[Units, np.ndarray, int]:

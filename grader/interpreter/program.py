@@ -3,99 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grader.interpreter import accesses, blocks, control, offsets, promises
+from grader.interpreter.control import ReadyFunction, run_region
+from grader.interpreter.frame import Frame, ReadyBlock, Step
 from grader.interpreter.operations import prepare, prepare_fold
-from grader.ttir.module import Block, Function, Module, Operation, Place
-
-if TYPE_CHECKING:
-    from grader.interpreter.batch import Batch
-
-FOLDS = {"tt.reduce", "tt.scan", "tt.map_elementwise"}
-
-
-@dataclass
-class Frame:
-    """A function's values for the programs of a batch. `active` is true for the programs that run here; None: all."""
-
-    batch: Batch
-    values: list[Any]
-    active: np.ndarray | None = None
-    count: int = 1  # of programs, or of lanes where a region is evaluated lane by lane
-
-    def branch(self, active: np.ndarray | None) -> Frame:
-        """Returns a frame with the same values for some of the programs."""
-        return Frame(self.batch, self.values, active, self.count)
-
-    def everyone(self) -> np.ndarray:
-        return np.ones(self.count, bool) if self.active is None else self.active
-
-
-@dataclass(slots=True)
-class Step:
-    """An operation made ready. `run` gets the operands, and the frame before them if the step is `stateful`."""
-
-    run: Callable
-    operands: tuple[int, ...]
-    results: tuple[int, ...]
-    stateful: bool
-    operation: Operation
-
-
-@dataclass
-class ReadyBlock:
-    arguments: tuple[int, ...]
-    steps: list[Step]
-    last: Operation  # the terminator
-    lanes: int  # elements that its operations yield for one program
-    place: Place  # of its first operation: where time was spent
-    block: Block
-    has_run: bool = False  # in the current call
-
-    @cached_property
-    def lines(self) -> frozenset[int]:
-        """The lines of the file that its operations stand for.
-
-        Constants are left out: they may be kept far from their line.
-        """
-        operations = (step.operation for step in self.steps if step.operation.name != "arith.constant")
-        return frozenset(operation.place.line for operation in operations) - {0}
-
-    def run(self, frame: Frame) -> list[Any]:
-        """Carries out all operations but the terminator. Returns the terminator's operands."""
-        self.has_run = True
-        frame.batch.spend(len(self.steps), self.lanes * frame.count, self.place)
-        values = frame.values
-        if frame.batch.watcher is not None:
-            frame.batch.watcher.carry_out(self, frame)
-            return [values[number] for number in self.last.operands]
-        for step in self.steps:
-            operands = [values[number] for number in step.operands]
-            out = step.run(frame, *operands) if step.stateful else step.run(*operands)
-            results = step.results
-            if len(results) == 1:
-                values[results[0]] = out
-            elif results:
-                for number, value in zip(results, out):
-                    values[number] = value
-        return [values[number] for number in self.last.operands]
-
-
-@dataclass
-class ReadyFunction:
-    function: Function
-    blocks: tuple[ReadyBlock, ...]
-
-    def call(self, batch: Batch, arguments: list[Any], active: np.ndarray | None, count: int) -> list[Any]:
-        values: list[Any] = [None] * self.function.values
-        for number, value in zip(self.blocks[0].arguments, arguments):
-            values[number] = value
-        return control.run_region(self.blocks, Frame(batch, values, active, count))
+from grader.interpreter.registry import FOLDS
+from grader.ttir.module import Block, Module, Operation
 
 
 class Kernel:
@@ -171,9 +89,10 @@ class Kernel:
 class _Fold:
     """A reduction, a scan or tt.map_elementwise. Its region is evaluated as if each lane were a program."""
 
+    frame: Frame  # of the run under way
+
     def __init__(self, operation: Operation, region: tuple[ReadyBlock, ...]) -> None:
         self.region = region
-        self.frame: Frame | None = None  # of the run under way
         self.prepared = prepare_fold(operation, self.evaluate)
 
     def __call__(self, frame: Frame, *operands: np.ndarray) -> Any:
@@ -186,5 +105,5 @@ class _Fold:
         inner = Frame(self.frame.batch, self.frame.values, None, flat[0].size)
         for number, value in zip(self.region[0].arguments, flat):
             inner.values[number] = value
-        results = control.run_region(self.region, inner)
+        results = run_region(self.region, inner)
         return [np.broadcast_to(result, flat[0].shape).reshape(shape) for result in results]

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grader.interpreter.batch import Broken, KernelFault
 from grader.interpreter.dtypes import spelled_out
+from grader.interpreter.frame import Frame
+from grader.ttir.module import Operation
 from grader.wire.messages import ASSUME, MAX_CONSTANCY, MAX_CONTIGUOUS, MULTIPLE_OF, UNALIGNED
-
-if TYPE_CHECKING:
-    from grader.interpreter.program import Frame
-    from grader.ttir.module import Operation
 
 # The text's name of a hint -> the kernel's.
 CONTIGUITY = "tt.contiguity"
@@ -114,7 +112,7 @@ def _false_hint(x: np.ndarray, promised: dict[str, list[int]]) -> tuple[str, np.
     return None
 
 
-def _note(frame: Frame, what: str, operation: Operation, bad: np.ndarray) -> None:
+def _note(frame: Frame, what: str, operation: Operation, bad: np.ndarray | np.bool_) -> None:
     bad = np.broadcast_to(bad, (frame.count,)) & frame.everyone()
     if bad.any() and len(frame.batch.broken) < MOST_BROKEN:
         program = int(frame.batch.programs[int(np.argmax(bad)) % frame.batch.count])

@@ -17,7 +17,7 @@ Region = Callable[[list], list]  # arrays, one per argument of a region's block 
 FoldMaker = Callable[[Operation, Region], Computed]
 
 MAKERS: dict[str, Maker] = {}
-FOLDS: dict[str, FoldMaker] = {}
+FOLDS: dict[str, FoldMaker] = {}  # operations with a region that is evaluated lane by lane
 APPROXIMATE: set[str] = set()  # operations whose float32 results on a GPU are not IEEE's nearest
 
 

@@ -60,10 +60,12 @@ class SampledCall(Call):
         if len(self.launches) > 1:
             for buffer in self.buffers:
                 buffer.shadow.initialised = None
+        sample = self.request.sample
+        assert sample is not None  # a call without a sample is no SampledCall
         batch.most_lanes, batch.most_steps, self.run_programs = MOST_LANES_OF_ONE, MOST_STEPS, 0
         self.memory.count_readers = False  # a table by program number: here numbers are as large as the grid
         before = {buffer: replace(buffer.counts) for buffer in self.buffers}
-        for program in programs_of(grid, self.request.sample.programs, self.request.sample.seed):
+        for program in programs_of(grid, sample.programs, sample.seed):
             if batch.lanes > MOST_LANES:
                 break
             batch.most_lanes = batch.lanes + MOST_LANES_OF_ONE

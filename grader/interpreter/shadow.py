@@ -11,7 +11,7 @@ a later program finds what earlier programs left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,12 +115,14 @@ class Shadow:
         if self.initialised is not None:
             self.initialised[units] = True
 
-    def _noted(self, name: str, units: Units, values: np.ndarray | int) -> None:
+    def _noted(self, name: str, units: Units, values: np.ndarray | int) -> np.ndarray:
+        """Sets the units' entries in a table, which is made if there is none yet. Returns the table."""
         table = getattr(self, name)
         if table is None:
             table = np.full(self.count, _empty(name), np.int32)
             setattr(self, name, table)
         table[units] = values
+        return table
 
     # ---- accesses ------------------------------------------------------------------------------------------------
 
@@ -144,47 +146,41 @@ class Shadow:
                 self._noted("read_at", units, order.clock)
 
     def _note_readers(self, units: Units, owners: np.ndarray, distinct: bool) -> None:
-        if self.reader is None:
-            self._noted("reader", units, owners)
+        table = self.reader
+        if table is None:
+            table = self._noted("reader", units, owners)
         else:
-            reader = self.reader[units]
+            reader = table[units]
             mixed = (reader != NOBODY) & (reader != owners)
-            self.reader[units] = np.where(mixed, np.int32(SEVERAL), owners) if mixed.any() else owners
-        if distinct:
+            table[units] = np.where(mixed, np.int32(SEVERAL), owners) if mixed.any() else owners
+        if distinct or isinstance(units, slice):  # a slice has no unit twice
             return
-        stands = self.reader[units]  # of several programs in this access, the last is there
+        stands = table[units]  # of several programs in this access, the last is there
         lost = (stands != owners) & (stands != SEVERAL)
         if lost.any():
-            self.reader[units[lost]] = SEVERAL
+            table[units[lost]] = SEVERAL
 
     def note_store(self, units: Units, owners: np.ndarray, distinct: bool, order: Order | None) -> Iterator[Sight]:
         """Notes a store; yields its mistakes. `distinct`: no unit comes twice."""
-        foreign, others = None, None
+        twice: tuple[np.ndarray, np.ndarray] | None = None  # where another program has written, and which program
         if self.writer is not None:
             others = self.writer[units]
             foreign = (others != owners) & (others >= 0)
-            foreign, others = (foreign, others.copy()) if foreign.any() else (None, None)
-        self._noted("writer", units, owners)
-        if not distinct and (self.writer[units] != owners).any():
-            first = self._first_owners(units, owners)
-            others = first if foreign is None else np.where(foreign, others, first)
-            foreign = (first != owners) if foreign is None else foreign | (first != owners)
-        if foreign is not None:
-            yield from self._races("race-write-write", foreign, others, order, "written_at", units)
+            if foreign.any():
+                twice = foreign, others.copy()
+        writer = self._noted("writer", units, owners)
+        if not distinct and not isinstance(units, slice) and (writer[units] != owners).any():
+            first = _first_owners(writer, units, owners)
+            own = first != owners
+            twice = (own, first) if twice is None else (twice[0] | own, np.where(*twice, first))
+        if twice is not None:
+            yield from self._races("race-write-write", *twice, order, "written_at", units)
         if self.reader is not None:
             reader = self.reader[units]
             foreign = (reader != owners) & (reader != NOBODY)
             yield from self._races("race-write-after-read", foreign, reader, order, "read_at", units)
         if order is not None and order.clock:
             self._noted("written_at", units, order.clock)
-
-    def _first_owners(self, units: np.ndarray, owners: np.ndarray) -> np.ndarray:
-        """Returns for each unit the first program of the access under way; `writer` holds the last."""
-        last = self.writer[units]
-        self.writer[units[::-1]] = owners[::-1]
-        first = self.writer[units]
-        self.writer[units] = last
-        return first
 
     def note_atomic(self, units: Units, owners: np.ndarray, order: Order | None) -> Iterator[Sight]:
         """Notes an atomic; yields its mistakes. Atomics of several programs are fine.
@@ -218,19 +214,18 @@ class Shadow:
 
     # ---- the end of a launch and of the call ---------------------------------------------------------------------
 
-    def end_launch(self, number_of) -> bool:
+    def end_launch(self, number_of: Callable[[np.ndarray], np.ndarray]) -> bool:
         """Ends the launch. Returns whether it wrote anything.
 
         `number_of` turns program numbers into the numbers that a map of writers holds.
         """
-        wrote = self.writer is not None
-        if wrote:
-            self._keep_writers(number_of)
-        self._forget_launch()
-        return wrote
-
-    def _keep_writers(self, number_of) -> None:
         writer = self.writer
+        if writer is not None:
+            self._keep_writers(writer, number_of)
+        self._forget_launch()
+        return writer is not None
+
+    def _keep_writers(self, writer: np.ndarray, number_of: Callable[[np.ndarray], np.ndarray]) -> None:
         written = writer != NOBODY
         if (writer <= ATOMIC).any():
             writer = np.where(writer <= ATOMIC, ATOMIC - writer, writer)
@@ -247,8 +242,19 @@ class Shadow:
     def writers(self) -> np.ndarray:
         """Returns int32 by unit: the last program that wrote it, NOBODY, or OLD_CONTENT."""
         table = np.full(self.count, NOBODY, np.int32) if self.last_writer is None else self.last_writer
-        old = (table == NOBODY) & (True if self.initialised is None else self.initialised)
+        old = table == NOBODY
+        if self.initialised is not None:
+            old &= self.initialised
         return np.where(old, np.int32(OLD_CONTENT), table) if old.any() else table
+
+
+def _first_owners(writer: np.ndarray, units: np.ndarray, owners: np.ndarray) -> np.ndarray:
+    """Returns for each unit the first program of the access under way; `writer` holds the last."""
+    last = writer[units]
+    writer[units[::-1]] = owners[::-1]
+    first = writer[units]
+    writer[units] = last
+    return first
 
 
 def _empty(table: str) -> int:

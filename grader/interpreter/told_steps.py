@@ -23,16 +23,21 @@ KINDS = {"tt.load": "load", "tt.descriptor_load": "load", "tt.descriptor_gather"
 
 
 @dataclass(slots=True)
-class _At:
-    """A value or an iteration of a loop, in the order of the program.
+class _Value:
+    """A value of the program, and the loop around it."""
 
-    For an iteration `noted` is None; `turn` 0 stands for the iterations that were not kept.
-    """
-
-    noted: Noted | None
-    loop: Loop | None  # around it
+    noted: Noted
+    loop: Loop | None
     depth: int
-    turn: int = 0
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The begin of an iteration of a loop; number 0 stands for the iterations that were not kept."""
+
+    loop: Loop
+    depth: int
+    number: int = 0
 
 
 def told(watcher: Watcher, others: list[Watcher]) -> list[WatchedStep]:
@@ -45,9 +50,12 @@ def told(watcher: Watcher, others: list[Watcher]) -> list[WatchedStep]:
     for one in _in_order(watcher.all):
         twins = [(run, next(run, None)) for run in runs]
         # Runs that have gone another way from here on are compared no further.
-        runs = [run for run, twin in twins if twin is not None and _same(one, twin)]
-        alike = [twin.noted for run, twin in twins if run in runs]
-        steps.append(_step(one, alike, watcher) if one.noted else _turn(one))
+        alike = [(run, twin) for run, twin in twins if twin is not None and _same(one, twin)]
+        runs = [run for run, _ in alike]
+        if isinstance(one, _Turn):
+            steps.append(_turn(one))
+        else:
+            steps.append(_step(one, [twin.noted for _, twin in alike if isinstance(twin, _Value)], watcher))
     return _without_means(steps)
 
 
@@ -65,36 +73,38 @@ def _goes_on(step: WatchedStep, following: WatchedStep) -> bool:
     return (step.line, step.variable, step.calls, step.depth) == where
 
 
-def _in_order(passage: Passage, loop: Loop | None = None, depth: int = 0) -> Iterator[_At]:
+def _in_order(passage: Passage, loop: Loop | None = None, depth: int = 0) -> Iterator[_Value | _Turn]:
     for item in passage.items:
         if isinstance(item, Noted):
-            yield _At(item, loop, depth)
+            yield _Value(item, loop, depth)
             continue
         before = 0
         for number, turn in item.kept():
             if number > before + 1:
-                yield _At(None, item, depth + 1)
-            yield _At(None, item, depth + 1, number)
+                yield _Turn(item, depth + 1)
+            yield _Turn(item, depth + 1, number)
             yield from _in_order(turn, item, depth + 1)
             before = number
 
 
-def _same(one: _At, other: _At) -> bool:
+def _same(one: _Value | _Turn, other: _Value | _Turn) -> bool:
     """Returns whether two runs of the program are at the same place."""
-    if one.noted is None or other.noted is None:
-        return one.noted is other.noted and one.loop.operation is other.loop.operation and one.turn == other.turn
-    return one.noted.operation is other.noted.operation and one.noted.place == other.noted.place
+    if isinstance(one, _Turn) and isinstance(other, _Turn):
+        return one.loop.operation is other.loop.operation and one.number == other.number
+    if isinstance(one, _Value) and isinstance(other, _Value):
+        return one.noted.operation is other.noted.operation and one.noted.place == other.noted.place
+    return False
 
 
-def _turn(at: _At) -> WatchedStep:
+def _turn(at: _Turn) -> WatchedStep:
     loop = at.loop
     lines = _lines(loop.operation.place, loop.callers)
     kept = len(loop.first)
-    turn, kind = (at.turn, "turn") if at.turn else (kept + 1, "gap")
+    turn, kind = (at.number, "turn") if at.number else (kept + 1, "gap")
     left_out = loop.turns - kept - len(loop.last)
     return WatchedStep(
         kind, loop.operation.place.line, operation=loop.operation.name.removeprefix("scf."), calls=lines,
-        depth=at.depth, turn=turn, turns=loop.turns if at.turn else left_out,
+        depth=at.depth, turn=turn, turns=loop.turns if at.number else left_out,
     )  # fmt: skip
 
 
@@ -103,14 +113,17 @@ def _lines(place: Place, callers: tuple[Place, ...]) -> list[int]:
     return [*(caller.line for caller in callers), *place.via[::-1]]
 
 
-def _step(at: _At, twins: list[Noted], watcher: Watcher) -> WatchedStep:
-    noted, operation = at.noted, at.noted.operation
-    kind, place = noted.kind, noted.place
-    if kind == "value":
-        kind = "atomic" if operation.name.startswith("tt.atomic") else KINDS.get(operation.name, kind)
-    line = at.loop.operation.place.line if kind == "carried" else place.line
-    variable = str(operation.attributes.get("prefix", "")).strip() if kind == "printed" else place.variable
-    words = in_words(operation) if operation else ""
+def _step(at: _Value, twins: list[Noted], watcher: Watcher) -> WatchedStep:
+    noted, operation, words = at.noted, at.noted.operation, ""
+    kind, place, line, variable = noted.kind, noted.place, noted.place.line, noted.place.variable
+    if operation is not None:
+        words = in_words(operation)
+        if kind == "printed":
+            variable = str(operation.attributes.get("prefix", "")).strip()
+        else:
+            kind = "atomic" if operation.name.startswith("tt.atomic") else KINDS.get(operation.name, kind)
+    elif at.loop is not None:  # carried through its iterations
+        line = at.loop.operation.place.line
     step = WatchedStep(kind, line, variable, words, _lines(place, noted.callers), at.depth)
     step.shape = list(noted.type.shape)
     if isinstance(noted.value, np.ndarray):
@@ -135,9 +148,10 @@ def _tell(step: WatchedStep, noted: Noted, twins: list[Noted], watcher: Watcher)
     masked, outside = _untouched(step, noted)
     if noted.type.kind == "pointer":
         step.dtype = "pointer"
-        values = _led_to(step, values, watcher)
-        if values is None:
+        led_to = _led_to(step, values, watcher)
+        if led_to is None:
             return
+        values = led_to
     else:
         element = noted.type.element
         integer = element[0] == "i" and element[1:].isdecimal()
@@ -160,8 +174,8 @@ def _untouched(step: WatchedStep, noted: Noted) -> tuple[np.ndarray, np.ndarray]
 
     Writes into `step` what the other lanes touch.
     """
-    shape, nothing = noted.type.shape, np.zeros(noted.type.shape, bool)
-    if step.kind not in ("load", "store", "atomic"):
+    shape, nothing, operation = noted.type.shape, np.zeros(noted.type.shape, bool), noted.operation
+    if operation is None or step.kind not in ("load", "store", "atomic"):
         return nothing, nothing
     touching = np.zeros(shape, bool)
     for one in noted.touched:
@@ -170,7 +184,7 @@ def _untouched(step: WatchedStep, noted: Noted) -> tuple[np.ndarray, np.ndarray]
     _tell_touched(step, noted)
     if noted.mask is not None:
         masked = ~np.broadcast_to(noted.mask[0], shape)
-    elif noted.operation.operand_types[0].kind == "pointer":
+    elif operation.operand_types[0].kind == "pointer":
         masked = nothing
     else:  # a descriptor's or a block pointer's: lanes beyond the ends of the tensor
         masked = ~touching
@@ -194,7 +208,7 @@ def _led_to(step: WatchedStep, pointers: np.ndarray, watcher: Watcher) -> np.nda
     numbers = np.unique(pointers >> SHIFT)
     number = int(numbers[0]) - 1 if numbers.size == 1 else -1
     argument = watcher.arguments[number] if 0 <= number < len(watcher.arguments) else None
-    if argument is None or argument.buffer is None:
+    if argument is None:
         return None
     step.argument = argument.buffer.label
     return (pointers - base_of(number) - argument.buffer.view.offset) // argument.buffer.view.item

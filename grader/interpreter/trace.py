@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -25,6 +26,12 @@ class _Noted:
     access: TracedAccess
     buffer: Buffer
     offsets: np.ndarray  # int64, by lane
+
+
+class Log(Protocol):
+    """Takes down the accesses of a memory, one after another."""
+
+    def note(self, turn: Turn, access: TracedAccess, buffer: Buffer, offsets: np.ndarray) -> None: ...
 
 
 @dataclass

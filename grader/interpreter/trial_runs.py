@@ -8,7 +8,8 @@ import numpy as np
 
 from grader.wire.recorded_parts import Choice, Data, Fill, PlannedLaunch, Step, View, steps_with
 
-Read, Write = Callable[[View], np.ndarray], Callable[[View, np.ndarray], None]
+Read = Callable[[View], np.ndarray]
+Write = Callable[[View, np.ndarray], None]
 
 
 def with_a_trial(

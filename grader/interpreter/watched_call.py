@@ -78,11 +78,12 @@ class _Once(Call):
             yield buffer
 
     def _run(self, kernel: Kernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
-        programs = range(math.prod(grid))
+        programs, watch = range(math.prod(grid)), self.request.watch
+        assert watch is not None  # a call without a program to watch is no WatchedCall
         if not programs or len(self.watched) == MOST_LAUNCHES:
             super()._run(kernel, batch, given, grid)
             return
-        asked = [*self.request.watch, 0, 0, 0]
+        asked = [*watch, 0, 0, 0]
         x, y, z = (min(max(at, 0), size - 1) for at, size in zip(asked, grid))
         number = (z * grid[1] + y) * grid[0] + x
         run_launch(kernel, batch, given, programs[:number])
@@ -90,11 +91,11 @@ class _Once(Call):
         run_launch(kernel, batch, given, programs[number + 1 :])
 
     def _watch(self, kernel: Kernel, batch: Batch, given: list[Any], number: int) -> None:
-        watcher, memory, traced = Watcher(), self.memory, self.memory.trace
+        watcher, memory, log = Watcher(), self.memory, self.memory.log
         watcher.arguments = list(memory.arguments)
         self.watched.append(_Watched(self.launches[-1], memory.name(number), watcher))
-        batch.watcher = memory.trace = watcher
+        memory.log = watcher
         try:
-            run_launch(kernel, batch, given, range(number, number + 1))
+            run_launch(kernel, batch, given, range(number, number + 1), watcher)
         finally:
-            batch.watcher, memory.trace = None, traced
+            memory.log = log

@@ -8,22 +8,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grader.interpreter.buffers import Argument, Buffer
 from grader.interpreter.findings import Turn as Moment
+from grader.interpreter.frame import Frame, ReadyBlock, Step
+from grader.interpreter.registry import FOLDS
 from grader.ttir.module import Operation, Place, Type
 from grader.wire.messages import TracedAccess
-
-if TYPE_CHECKING:
-    from grader.interpreter.program import Frame, ReadyBlock, Step
 
 MOST_TURNS = 3  # iterations of a loop: that many of the first, and of the last
 MOST_HELD = 256 << 20  # bytes of arrays; what comes later is not kept
 LOOPS = ("scf.for", "scf.while")
-FOLDS = ("tt.reduce", "tt.scan", "tt.map_elementwise")  # regions that are evaluated lane by lane
 MASKS = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2}  # which operand the mask is, where there is one
 STORED = {"tt.store": 1, "tt.atomic_rmw": 1, "tt.atomic_cas": 2, "tt.descriptor_store": 1, "tt.descriptor_reduce": 1}
 
@@ -44,7 +42,7 @@ class Noted:
     kind: str
     operation: Operation | None
     place: Place
-    type: Type | None
+    type: Type
     value: Any = None
     touched: list[Touched] = field(default_factory=list)
     mask: np.ndarray | None = None
@@ -115,18 +113,14 @@ class Watcher:
         self._touched.append(Touched(access.kind, buffer, offsets))
 
     def _run(self, step: Step, frame: Frame, operands: list[Any]) -> Any:
-        operation, batch = step.operation, frame.batch
-        opens = bool(operation.regions) or operation.name == "tt.call"
-        if operation.name in FOLDS:
-            batch.watcher = None
-        elif opens:
+        operation = step.operation
+        opens = bool(operation.regions) and operation.name not in FOLDS or operation.name == "tt.call"
+        if opens:
             self._enter(operation)
         try:
             return step.run(frame, *operands) if step.stateful else step.run(*operands)
         finally:
-            if operation.name in FOLDS:
-                batch.watcher = self
-            elif opens:
+            if opens:
                 self._leave(operation)
 
     def _enter(self, operation: Operation) -> None:
@@ -171,8 +165,8 @@ class Watcher:
             for type, value in zip(operation.operand_types, operands):
                 self._keep(Noted("printed", operation, operation.place, type, value, callers=self._callers))
             return
-        mask = MASKS.get(operation.name, len(operands))
-        mask = operands[mask] if mask < len(operands) else None
+        place = MASKS.get(operation.name, len(operands))
+        mask = operands[place] if place < len(operands) else None
         for type, value in _values_of(operation, operands, out):
             self._keep(Noted("value", operation, operation.place, type, value, touched, mask, self._callers))
 

@@ -93,10 +93,12 @@ class _Values(_Call):
 
 @dataclass
 class Check(_Values):
-    """check(*data, bound=None, dtypes=(), **constants): values and memory safety of one call, in every dtype.
+    """check(*data, bound=None, dtypes=(), **constants): judges the values and memory safety of a call.
 
-    data: a data set for each argument, or a number where the argument is one. bound: of all results, or of some by
-    name, as in bound={"z": "exact"}, in place of the exercise's; "unjudged" of one that may hold anything.
+    data: for each argument a data set, or a number where the argument is a number. bound: a bound for all results, or
+    bounds for some by name, as in bound={"z": "exact"}; without it the exercise's bounds hold. "unjudged": the result
+    may hold anything. dtypes: the dtypes of the call; without them, every dtype of the exercise. constants: values for
+    constants of the file, as in BLOCK_N=256.
     """
 
     fixture, item, is_recorded_ahead = "check", RIGHT, True
@@ -108,10 +110,10 @@ class Check(_Values):
 
 @dataclass(kw_only=True)
 class Raises(_Call):
-    """raises(*data, because, error="ValueError", **constants): a call that the lesson does not promise.
+    """raises(*data, because, error="ValueError", **constants): judges a call that the lesson does not promise.
 
-    The entry has to raise this before it launches anything, in every dtype. because: what is wrong with the call, as
-    in "rows of a begin at no multiples of 16 bytes".
+    The entry has to raise `error` before it launches anything, in every dtype. because: the reason, as a part of the
+    message, as in "rows of a begin at no multiples of 16 bytes". data, constants: as in `check`.
     """
 
     because: str
@@ -126,16 +128,16 @@ class Raises(_Call):
 
 @dataclass
 class Drawn(Use):
-    """drawn(sizes={"N": upto(300)}, x=any_strides("N"), dtypes=(), blocks=(), same=(), refuses="", share=1.0): about
-    thirty calls.
+    """drawn(sizes={"N": upto(300)}, x=any_strides("N"), dtypes=(), blocks=(), same=(), refuses="", share=1.0): judges
+    about thirty calls.
 
-    What the lesson promises, argument by argument; the calls within it come from the run's seed. sizes: of each name
-    in a shape. dtypes: those of the exercise, if none are given. blocks: constants of the module that some
-    calls replace. same: arguments that one call gives the same tensor for. refuses: the error, as "ValueError", that a
-    call has to raise in which rows that are to be aligned are not. share: how many of the calls are judged, other ones
-    in each run, where an earlier test has drawn calls of the same kernel. An argument is any_strides, contiguous, or
-    target where it is filled or updated, with values=(into("M"),) if it holds indices; or a number: one_of(0.5, 4.0),
-    between(0.5, 4.0), optional(between(1, 150)) where it may be None.
+    The keywords state the lesson's promise, argument by argument; the run's seed draws calls within it. sizes: the
+    range of each name in a shape. dtypes: without them, every dtype of the exercise. blocks: values for constants of
+    the file, as in ({"BLOCK_N": 256},), which some calls take. same: arguments for which a call passes the same tensor.
+    refuses: the error, as "ValueError", that a call has to raise if rows that must be aligned are not. share: the share
+    of the calls to judge, other calls in each run, where an earlier test has drawn calls of the same kernel. An
+    argument is any_strides, contiguous, or target where it is filled or updated, with values=(into("M"),) if it holds
+    indices; or a number: one_of(0.5, 4.0), between(0.5, 4.0), optional(between(1, 150)) where it may be None.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
@@ -170,17 +172,17 @@ class Drawn(Use):
 @dataclass(kw_only=True)
 class Traffic(_Call):
     """traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
-    scratch=None, kept=None, float_atomics=True, at_once=1, bound=None, **constants): a call's cost.
+    scratch=None, kept=None, float_atomics=True, at_once=1, bound=None, **constants): judges a call's cost.
 
-    reads: how often each input may be read, in multiples of its size; a number, or one per argument, where
-    Elements(48) states how many of its elements may be read. writes: the same for the results. launches: how many
-    kernels may be launched. idle: how many programs may have nothing to do. programs: how many there may be. moved: how
-    many bytes a GPU may move for each byte used, since it moves whole sectors of 32 bytes. lanes: how many lanes of
-    a load or store there may be for each element that it touches. share: how much of an input one program may read, in
-    multiples of its size or as Elements; a number, or one per argument. scratch: how many bytes kernels may move in
-    memory that only they see, for each byte of the arguments and results. kept: how many numbers they may keep there,
-    all in fp32. float_atomics: whether programs may add floats by atomics, which come in any order. at_once: how many
-    neighbouring programs share what they read, as in a cache. bound: as of `check`; the values have to be right too.
+    The values have to be right too. reads: how often each input may be read, in multiples of its size; a number, or
+    a dict with a number for each argument, where Elements(48) stands for a number of elements. writes: the same for the
+    results. launches: how many kernels may be launched. idle: how many programs may have nothing to do. programs: how
+    many programs there may be. moved: how many bytes a GPU may move for each byte used, since it moves whole sectors of
+    32 bytes. lanes: how many lanes of a load or store there may be for each element that it touches. share: how much of
+    an input a single program may read, stated as `reads` is. scratch: how many bytes kernels may move in memory that
+    only they see, for each byte of the arguments and results. kept: how many numbers they may keep there, all in fp32.
+    float_atomics: False if programs may not add floats by atomics, which come in any order. at_once: how many
+    neighbouring programs share what they read, as in a cache. data, bound, constants: as in `check`.
     """
 
     reads: Limit = 1
@@ -220,13 +222,13 @@ class Traffic(_Call):
 @dataclass(kw_only=True)
 class Compiled(_Call):
     """compiled(*data, vectors=False, tensor_cores=False, halves=False, pipelined=False, descriptors=False,
-    **constants): the machine code of one call.
+    **constants): judges the machine code of a call.
 
-    It has to exist, fit the GPU and spill no registers. vectors: every access to global memory moves 16 bytes.
-    tensor_cores: products of tiles run on the instruction made for them. halves: all of them multiply tiles of 16 bits.
-    pipelined: loads run ahead of their use. descriptors: all large tiles are moved through descriptors, on GPUs that
-    have a unit for it.
-    Sizes may be as on a GPU. Values are judged too, in the first dtype: in full on a GPU, else in two programs.
+    It has to exist, fit the GPU and spill no registers. vectors: every access to global memory has to move 16 bytes.
+    tensor_cores: products of tiles have to run on the tensor cores. halves: all products have to multiply tiles of
+    16 bits. pipelined: loads have to run ahead of their use. descriptors: all large tiles have to be moved through
+    descriptors, on GPUs that have a unit for it. Sizes may be as large as on a GPU. Values are judged too, in the first
+    dtype of the exercise: all of them on a GPU, else two programs. data, constants: as in `check`.
     """
 
     vectors: bool = False
@@ -248,11 +250,11 @@ class Compiled(_Call):
 
 @dataclass(kw_only=True)
 class Tuned(Use):
-    """tuned(*data, others=[data, ...], configurations=(4, 24)): the choice that an autotuned kernel makes for a call.
+    """tuned(*data, others=(), configurations=(2, 64)): judges the choice that an autotuned kernel makes for a call.
 
-    configurations: how few and how many there may be to choose from. others: calls of other sizes, each of which has to
-    make a choice of its own: let them lie far apart, for a key may put neighbouring sizes together. Nothing runs, so
-    sizes may be as on a GPU.
+    configurations: the least and the largest number of configurations to choose from. others: the data of calls of
+    other sizes, each of which has to make a choice of its own: let the sizes lie far apart, for a key may put
+    neighbouring sizes together. Nothing runs, so sizes may be as large as on a GPU.
     """
 
     others: Sequence[tuple[Recipe, ...]] = ()
@@ -272,10 +274,10 @@ class Tuned(Use):
 
 @dataclass
 class OnGpu(_Values):
-    """on_gpu(*data, bound=None, dtypes=(), **constants): as `check`, for sizes that only a GPU gets through.
+    """on_gpu(*data, bound=None, dtypes=(), **constants): judges as `check`, for sizes that only a GPU gets through.
 
     Inputs are drawn on the GPU and the result is compared there. Without a GPU a sample of the programs is judged, on
-    memory that is made when they touch it; what they show is a failure, and else the test is skipped.
+    memory that is made when they touch it; the test fails if they are wrong, and is skipped if they are right.
     """
 
     fixture, item, waits = "on_gpu", SPEED, FOR_ALL
@@ -289,13 +291,14 @@ class OnGpu(_Values):
 
 @dataclass(kw_only=True)
 class Throughput(Use):
-    """throughput(*data, at_least, anchor="copy", since=""): the speed of one call, as a share of an anchor's on the
-    same GPU.
+    """throughput(*data, at_least, anchor="copy", since=""): judges the speed of a call, in the first dtype of the
+    exercise.
 
-    anchor: "copy", which reads and writes as many bytes as the call has to, or "matmul", the vendor's product of the
-    same matrices, or of those that the exercise states as its `product`. since: the first target that it is asked of,
-    as "sm_90". Without a GPU a few programs of the call are judged; what they show is a failure, and else the test is
-    skipped. So it is where noise hides the speed.
+    at_least: the gate, as a share of the anchor's speed on the same GPU. anchor: "copy", which reads and writes as many
+    bytes as the call has to, or "matmul", the vendor's product of the same matrices, or of the matrices that the
+    exercise states as its `product`. since: the first target whose speed is judged, as "sm_90". Without a GPU a few
+    programs of the call are judged; the test fails if they are wrong, and is skipped if they are right. It is skipped
+    too where noise hides the speed.
     """
 
     at_least: float

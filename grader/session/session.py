@@ -1,4 +1,4 @@
-"""One pytest session over exercises: which run judges which test, and what became of each test."""
+"""A pytest session over exercises: it finds the judge of each test, and keeps the results of all tests."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from grader.session.machine import Machine
 from grader.session.rubric_items import HIDDEN, is_core, points_of, rubric_item, step_of
 from grader.wire.reply import DTYPES
 
-THOROUGH = 10  # times as many drawn calls
+THOROUGH = 10  # rounds of drawn calls with --thorough
 
 
 class NotJudged(Sentence):
-    """What ends a test without a verdict of the judge's."""
+    """Sentences for tests that end without a verdict of the judge."""
 
     ASSERTION = "{assertion}"
     MACHINE = "{fault}"
@@ -64,9 +64,9 @@ class TestResult:
     points: float
     verdict: Verdict
     drawn: bool = False  # its calls come from the seed
-    core: bool | None = None  # whether the idea is right as far as this test asks for it; None: it belongs to full
-    step: int = 1  # of the exercise's graded steps
-    only_on_gpu: bool = False  # nothing here decides it, unless it is wrong in a sample of its programs
+    core: bool | None = None  # True: the idea is right as far as this test asks for it; None: the test belongs to full
+    step: int = 1  # the graded step of the exercise that it belongs to
+    only_on_gpu: bool = False  # without a GPU it cannot pass; a sample of its programs may still fail it
 
     @property
     def title(self) -> str:
@@ -78,18 +78,18 @@ class TestResult:
 
     @property
     def is_undecided(self) -> bool:
-        """True where another run decides: an error in the text fails what this machine could not judge, too."""
+        """True where another run decides, even if an error in the file fails here what needs a GPU to pass."""
         return self.verdict.id in OPEN or self.only_on_gpu and self.verdict.kind == "file"
 
     @property
     def shown(self) -> Verdict:
-        """What a learner may read of the verdict: of a hidden case its name and outcome alone."""
+        """The part of the verdict that a learner may read: the name and outcome alone for a hidden case."""
         return hidden_items.shown(self.name, self.verdict) if self.hidden else self.verdict
 
 
 @dataclass
 class Grading:
-    """One exercise in this session."""
+    """An exercise in a session, with the results of its tests."""
 
     folder: Folder
     run: Run
@@ -98,14 +98,14 @@ class Grading:
     tests: int = 0  # in the test file, chosen or not
     core_tests: int = 0  # of these, tests of the core
     ended: bool = False
-    fault: str | None = None  # a sentence about the machine or the grader; never the learner's
+    fault: str | None = None  # a sentence about a fault of the machine or the grader, never of the learner
     started: float = 0.0
     seconds: float = 0.0
     unkept: str = ""  # why progress could not be written
 
     @property
     def own(self) -> bool:
-        """True for the learner's own file: what others hand in is nobody's progress here."""
+        """True for the learner's own file: other submissions leave the progress here as it is."""
         return self.run.submission.path == self.folder.learner_file
 
     @property
@@ -136,23 +136,23 @@ class Grading:
 
     @property
     def unjudged(self) -> TestResult | None:
-        """A test with a call that this machine cannot judge, and that does what no other call does."""
+        """The first test with a call that this machine cannot judge, and that does what no other call does; or None."""
         return next((test for test in self.results if test.verdict.id == UNJUDGED), None)
 
     @property
     def diagnosis(self) -> TestResult | None:
-        """The failed test whose verdict names the most direct cause; a hidden one only if no other failed.
+        """The failed test whose verdict names the most direct cause; a hidden test only if no other test failed.
 
-        A case with a name says more than a drawn one, and a small call more than a sample of a large one. An earlier
-        step of the exercise is told before a later one: that is the order in which a learner works. Values that are
-        wrong only where NaN or infinities come in are no reason for others, and step back behind them.
+        A case with a name says more than a drawn call, and a small call more than a sample of a large call. An earlier
+        step of the exercise comes before a later step: that is the order in which a learner works. Values that are
+        wrong only where NaN or infinities come in explain no other failure, and come after the other failures.
         """
         ordinary = any(test.verdict.wrong == ORDINARY and not test.hidden for test in self.failures)
         return min(self.failures, key=lambda test: _directness(test, ordinary), default=None)
 
     @property
     def points(self) -> tuple[float, float]:
-        """(reached, possible here): what this machine could not judge does not count."""
+        """The points reached, and the points possible here: what this machine could not judge does not count."""
         reached = sum(test.points for test in self.results if test.verdict.outcome == PASS)
         return reached, sum(test.points for test in self.results if not test.is_undecided)
 
@@ -162,7 +162,7 @@ OPEN = (NOT_RUN, INCONCLUSIVE, UNJUDGED)  # ids of skips whose points another ru
 
 
 def _directness(test: TestResult, steps_back: bool) -> tuple[bool, int, bool, bool, int, bool]:
-    """`steps_back`: what is wrong with special values alone comes after the others of its sort."""
+    """Returns the key that sorts failures, the most direct first. `steps_back`: special values come after ordinary."""
     verdict = test.verdict
     special = steps_back and verdict.wrong == SPECIAL
     return test.hidden, test.step, test.drawn or verdict.sampled, special, verdict.rank, verdict.sampled
@@ -171,7 +171,7 @@ def _directness(test: TestResult, steps_back: bool) -> tuple[bool, int, bool, bo
 class Session:
     """A pytest plugin object that lives as long as the session.
 
-    Without pytest's hooks it grades as well: see grader/author/direct_run.py.
+    It can also grade without pytest's hooks: see grader/author/direct_run.py.
     """
 
     def __init__(self, config: Config, folders: list[Folder], machine: Machine, **of_runs) -> None:
@@ -201,7 +201,7 @@ class Session:
         return self.gradings[_folder_of(item).id]
 
     def _judge(self, item: pytest.Function) -> Judge:
-        """The judge of a test's exercise, made for the first of its tests that asks for one."""
+        """Returns the judge of a test's exercise. The first call for an exercise makes the judge."""
         grading = self._grading(item)
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
@@ -226,7 +226,7 @@ class Session:
             pytest.fail(self._told(item, verdict), pytrace=False)
 
     def _told(self, item: pytest.Function, verdict: Verdict) -> str:
-        """What pytest's own report says of a test; of the file as a whole once."""
+        """Returns the text of a test in pytest's own report. A failure of the file as a whole is told once."""
         told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
         if verdict.kind == "file" and told:
             return "The file as a whole, as told above."
@@ -260,7 +260,7 @@ class Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
-        """Hidden cases come last, as tests of the same module."""
+        """Adds the hidden cases of each exercise behind its tests, as tests of the same module."""
         for id, cases in self.hidden.items():
             own = [place for place, item in enumerate(items, 1) if _folder_of(item).id == id]
             if own:
@@ -269,14 +269,14 @@ class Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport):
-        """No dots: the report has a line per test."""
+        """Keeps pytest from printing dots: the report has a line per test."""
         if self.config.option.verbose < 0:
             return report.outcome if report.when == "call" or not report.passed else "", "", ""
         return None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Function, nextitem: pytest.Function | None):
-        """Around each test: the header before an exercise's first, the diagnosis after its last."""
+        """Prints the header before the first test of an exercise, and the diagnosis after its last test."""
         grading = self._grading(item)
         if not grading.started:
             grading.started = time.monotonic()
@@ -294,7 +294,7 @@ class Session:
         terminal_report.end(self._writer, grading, alone=len(self.gradings) == 1)
 
     def _keep_progress(self, grading: Grading) -> None:
-        """Of complete runs of the learner's own file."""
+        """Writes the progress after a complete run of the learner's own file."""
         if grading.own and len(grading.results) == grading.tests:
             try:
                 record_run(grading.folder, result_file.as_json(grading))
@@ -310,7 +310,7 @@ class Session:
         return made
 
     def keep_result(self, item: pytest.Function, error: BaseException | None) -> TestResult:
-        """Keeps what became of a test, which ended with this error, and returns it."""
+        """Keeps the result of a test and returns it. `error`: the exception that ended the test, if there was any."""
         grading = self._grading(item)
         verdict = self._verdict_of(item, error, grading)
         core = _core_of(verdict, grading.judge) if is_core(item) else None
@@ -357,14 +357,14 @@ class Session:
 
 
 def _folder_of(item: pytest.Function) -> Folder:
-    """The exercise whose test this is. Raises LookupError for another test."""
+    """Returns the exercise that a test belongs to. Raises LookupError for a test of no exercise."""
     if (folder := Folder.containing(item.path)) is None:
         raise LookupError(f"{item.path} is no exercise's")
     return folder
 
 
 def _with_torch(device: Device | str, wanted: str) -> Device | str:
-    """Not a GPU that the driver knows and torch cannot use."""
+    """Returns the GPU if torch can use it, else why not. Raises UsageError if not and `wanted` is "cuda"."""
     found = device_here() if isinstance(device, Device) else device
     if wanted == "cuda" and not isinstance(found, Device):
         raise pytest.UsageError(f"--device cuda: {found}. Next: course doctor")

@@ -55,6 +55,9 @@ def hungry(x):
 def hungry_on_the_gpu(x):
     return torch.empty(1 << 44, device='cuda')
 
+def complex_number(x):
+    return torch.empty(4, device="cuda").fill_(1j)
+
 def gpu(x):
     return torch.empty(4, device="cuda")
 
@@ -71,6 +74,7 @@ def test_the_host_function_fails(child):
     assert failed(child.run("interrupted", x=X))[:2] == ("host", "KeyboardInterrupt")
     assert failed(child.run("hungry", x=X))[0] == "memory"
     assert failed(child.run("hungry_on_the_gpu", x=X))[0] == "not-recordable"
+    assert "complex number cannot fill" in child.run("complex_number", x=X).error["message"]
     assert child.run("gpu", x=X).error is None
 
 

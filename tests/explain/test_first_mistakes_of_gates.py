@@ -72,7 +72,7 @@ OF_SWIGLU = {
         "z is made with gate * silu(gate): what is multiplied by gate is sigmoid(gate), and no silu.",
         "",
     ),
-    "same ptr": ((("tl.load(up_ptr", "tl.load(gate_ptr"),), "up is not used: gate stands in its place.", ""),
+    "same ptr": ((("tl.load(up_ptr", "tl.load(gate_ptr"),), "z is made from gate twice: up is not used.", ""),
     ".float()": (
         (("stride_gn, mask=mask).to(tl.float32", "stride_gn, mask=mask).float("),),
         "Line 22: .float is not allowed in a kernel. In a kernel it is x.to(tl.float32).",
@@ -142,6 +142,16 @@ OF_SWIGLU = {
         ),
         "z and dgate share their memory: each needs memory of its own, as from torch.empty.",
         "",
+    ),
+    "alloc interleaved": (
+        (
+            (
+                "(torch.empty((M, N), dtype=gate.dtype, device=gate.device) for _ in range(3))",
+                "torch.empty((M, N, 3), dtype=gate.dtype, device=gate.device).unbind(2)",
+            ),
+        ),
+        "z has strides (300, 3); a contiguous tensor was expected.",
+        "z, dgate, dup = torch.empty((M, N, 3)",
     ),
     "alloc empty(M)": (
         (("(M, N),", "M,"),),

@@ -55,3 +55,52 @@ def test_a_grid_with_its_axes_exchanged_is_told_so(bench):
         "0. The grid, made in line 33, is (1, 12): which axis counts what there, and in tl.program_id (lines 17 and "
         "19)?"
     )
+
+
+TWO_LAUNCHES = """import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def copy_kernel(x_ptr, t_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    tl.atomic_add(t_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < N) * 0, mask=offsets < N)
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    x, y = tl.load(x_ptr + offsets, mask=offsets < N), tl.load(y_ptr + offsets, mask=offsets < N)
+    tl.store(z_ptr + offsets, x + y, mask=offsets < N)
+
+
+def masked_add(x, y):
+    t, z = torch.zeros_like(x), torch.empty_like(x)
+    N = x.numel()
+    copy_kernel[(triton.cdiv(N, BLOCK_N), COPIES)](x, t, N, BLOCK_N=BLOCK_N)
+    add_kernel[GRID](x, y, z, N, BLOCK_N=BLOCK_N)
+    return z
+"""
+
+
+def overlapping(bench, copies: str, grid: str, offsets: str = "tl.program_id(0) * BLOCK_N") -> str:
+    """The first sentence about the second of two launches, whose programs overlap."""
+    head, add = TWO_LAUNCHES.replace("COPIES", copies).replace("GRID", grid).split("def add_kernel")
+    text = f"{head}def add_kernel{add.replace('tl.program_id(0) * BLOCK_N', offsets)}"
+    verdict = bench(text).check(normal(2048), normal(2048), dtypes=("float32",))
+    assert verdict.id == "double-write"
+    return verdict.lines[0]
+
+
+def test_an_axis_that_a_later_launch_does_not_use_is_told(bench):
+    assert overlapping(bench, "1", "(triton.cdiv(N, BLOCK_N), 2)") == (
+        "Programs overlap: the kernel never uses tl.program_id(1), so programs do each other's work."
+    )
+
+
+def test_an_axis_that_another_launch_does_not_use_is_not_blamed(bench):
+    line = overlapping(bench, "2", "(triton.cdiv(N, BLOCK_N),)", "tl.program_id(0) * (BLOCK_N // 2)")
+    assert line == "Programs overlap: two programs write the same elements, and whichever comes last wins."

@@ -46,6 +46,36 @@ def test_a_wrong_tile_shows_its_first_wrong_element(bench):
     assert float(tile.yours) == pytest.approx(float(tile.expected) + 1, abs=1e-4)
 
 
+def test_a_tile_of_a_result_with_four_dimensions_has_indices_of_all_of_them(bench):
+    text = (ROOT / "solutions/25_flash_attention/flash_attention.py").read_text()
+    right = "acc / total[:, None]"
+    assert text.count(right) == 1
+    wrong = text.replace(right, f"{right} + tl.where((tl.program_id(1) == 4) & (rows == 65), 1.0, 0.0)")
+    q, k, v = normal(2, 3, 70, 16), normal(2, 3, 40, 16), normal(2, 3, 40, 16)
+    tiles = bench(wrong, "25_flash_attention").check(q, k, v, BLOCK_M=64, BLOCK_N=32).tiles
+    states = [line[0].state for line in tiles.tiles]
+    assert states == [RIGHT] * 9 + [WRONG] + [RIGHT] * 2
+    assert tiles.elements(0, 0) == "o[0, 0, 0:64, 0:16]" and tiles.elements(9, 0) == "o[1, 1, 64:70, 0:16]"
+    assert tiles.tiles[9][0].element == (1, 1, 65, 0) and tiles.tiles[8][0].element == (1, 1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "elements"),
+    [
+        ((12, 5), (4, 8), "z[4:8, 0:5]"),
+        ((3, 4, 5), (4, 8), "z[1, 0:4, 0:5]"),
+        ((3, 4, 5), (0, 12), "z[0:3, 0:4, 0:5]"),
+        ((3, 4, 5), (5, 7), "z[1, 1:3, 0:5]"),
+        ((3, 4, 5), (2, 7), "z.flatten(0, -2)[2:7, 0:5]"),
+        ((2, 3, 4, 5), (16, 24), "z[1, 1:3, 0:4, 0:5]"),
+        ((2, 3, 4, 5), (8, 16), "z.flatten(0, -2)[8:16, 0:5]"),
+    ],
+)
+def test_rows_of_several_dimensions_are_slices_where_they_can_be(shape, rows, elements):
+    tile = Tile(RIGHT, (0,), 0, (0,) * len(shape), "1", "1")
+    assert TileMap("z", shape, rows, (0, 5), ((tile,),)).elements(0, 0) == elements
+
+
 def test_a_map_survives_json_and_a_damaged_one_is_refused():
     tile = Tile(WRONG, (1, 2), 3, (4, 5), "nan", "0.5")
     tiles = TileMap("z", (64, 64), (0, 64), (0, 64), ((tile,),))

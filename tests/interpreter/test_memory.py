@@ -88,7 +88,7 @@ def test_programs_are_named_with_as_many_numbers_as_the_grid_has():
 
 
 def test_pointers_that_belong_to_nothing():
-    bench = Bench(vector("x", 5), Argument("y_ptr", None), None)
+    bench = Bench(vector("x", 5), None, None)
     bench.batch(4)
     owners, place = np.array([4, 4], np.int32), Place(6)
     for address in (0, 4096, -1, base_of(1), base_of(2), base_of(3)):

@@ -310,6 +310,7 @@ DAMAGE = [
     {"rates": {}}, {"sizes": []}, {"sizes": [1, 2]}, {"ceiling": "moon"}, {"more": 1},
     {"rates": {"copy": ["fast"] * 16}}, {"rates": 3}, {"sizes": [-1] * 16},
     {"l2_bytes": "60"}, {"gpu": None}, {"rates": {"copy": [float("nan")] * 16}},
+    {"rates": {"copy": [10**400] * 16}},
 ]  # fmt: skip
 
 
