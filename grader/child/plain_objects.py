@@ -47,7 +47,8 @@ def is_plain_tuple_class(kind: Any) -> bool:
         return False
     new = own["__new__"].__func__
     is_ours = new.__globals__.get("_tuple_new") == tuple.__new__
-    return is_ours and (new.__defaults__ or ()) == tuple(own["_field_defaults"].values())
+    defaults = own.get("_field_defaults")
+    return is_ours and isinstance(defaults, dict) and (new.__defaults__ or ()) == tuple(defaults.values())
 
 
 @cache

@@ -96,8 +96,12 @@ def _case(stated: object, where: str) -> Case:
     dtypes, constants = table.get("dtypes", []), table.get("constants", {})
     if not isinstance(dtypes, list) or not all(dtype in DTYPES for dtype in dtypes):
         raise pytest.UsageError(f"{where}: dtypes must be a list of {', '.join(DTYPES)}.")
-    if not isinstance(constants, dict) or not all(type(value) is int for value in constants.values()):
-        raise pytest.UsageError(f"{where}: constants must be whole numbers, for example {{ BLOCK_N = 64 }}.")
+    if not isinstance(constants, dict) or not all(
+        name.isupper() and type(value) is int for name, value in constants.items()
+    ):
+        raise pytest.UsageError(
+            f"{where}: constants must be names in capitals with whole numbers, for example {{ BLOCK_N = 64 }}."
+        )
     arguments = table.get("arguments")
     if not isinstance(arguments, list) or not arguments:
         raise pytest.UsageError(f"{where}: arguments must list one data set for each argument of the entry function.")

@@ -31,8 +31,12 @@ class Gpu:
 
 
 def gpus() -> list[Gpu]:
-    """Returns the GPUs of this machine, of which CUDA_VISIBLE_DEVICES hides none; [] where NVML does not answer."""
-    return _answer(lambda nvml: [_gpu(nvml, index) for index in range(nvml.nvmlDeviceGetCount())], [])
+    """Returns the GPUs of this machine, of which CUDA_VISIBLE_DEVICES hides none; [] where NVML does not answer.
+
+    A GPU that NVML counts and tells nothing of, because it is lost or not allowed here, is left out.
+    """
+    told = [_answer(partial(_gpu, index), None) for index in range(_answer(lambda nvml: nvml.nvmlDeviceGetCount(), 0))]
+    return [gpu for gpu in told if gpu is not None]
 
 
 def gpu_here() -> bool:
@@ -127,7 +131,7 @@ def _opened() -> Any | None:
     return pynvml
 
 
-def _gpu(nvml: Any, index: int) -> Gpu:
+def _gpu(index: int, nvml: Any) -> Gpu | None:
     handle = nvml.nvmlDeviceGetHandleByIndex(index)
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
     return Gpu(index, nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle), (major, minor))

@@ -8,6 +8,7 @@ from datetime import date
 
 from grader.course.folder import Folder, load_test_file
 from grader.course.gate_figures import GateFigures, digest_of, unwanted_file
+from grader.explain.verdict import Verdict
 from grader.gpu.answers import Measurement
 from grader.gpu.device import Device
 from grader.gpu.pool.replays import Replays
@@ -22,7 +23,7 @@ SAMPLES = 5
 
 
 class NotMeasured(Exception):
-    """A gate has no figures: a file is missing, a result was wrong while it was timed, or the GPU is noisy.
+    """A gate has no figures: a file is missing or makes no call, a result was wrong, or the GPU is noisy.
 
     The message says which.
     """
@@ -46,7 +47,9 @@ def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str
         shares, versions = {}, {}
         for kind, path in (("solution", folder.solution_file), ("unwanted", unwanted_file(folder))):
             if not path.is_file():
-                raise NotMeasured(f"{path} is missing: a gate is measured between the solution and this file")
+                raise NotMeasured(
+                    f"{path} is missing: a gate lies between the solution and a version that nobody wants"
+                )
             run = Run(folder, str(path), model=device.model, replays=replays)
             try:
                 shares[kind] = sorted(round(sample.share, 4) for sample in _samples(run, folder, call))
@@ -67,8 +70,10 @@ def _samples(run: Run, folder: Folder, call: Throughput) -> list[Measurement]:
     judge = Judge(exercise, run)
     (trial,) = call.trials(judge)
     samples: list[Measurement] = []
-    recording = run.recording(exercise, trial)
-    if not recording.plan.steps:
+    recording = judge.recording(trial)
+    if isinstance(recording, Verdict):
+        raise NotMeasured(f"{run.submission.path}: {recording.lines[0]}")
+    if not recording.plan.kernels:
         raise NotMeasured(f"{run.submission.path} launches no kernel here")
     drawn = samples_of(run, exercise, trial, recording, call.anchor)
     for sample, _ in zip(drawn, range(3 * SAMPLES)):

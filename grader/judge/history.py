@@ -1,4 +1,4 @@
-"""The calls of a run so far: which were right, what these launched, and which failed.
+"""The calls of a run so far: which were right, what the right calls launched, and which failed.
 
 It explains the failures of later calls, and says what is not asked for any more.
 """
@@ -25,7 +25,10 @@ Kernels = tuple[str, ...]  # the names of a call's kernels, in launch order
 
 @dataclass
 class History:
-    """What went before in a run. Its judge adds to it; the thread that works ahead reads `values_are_wrong`."""
+    """The calls of a run so far, and what they showed.
+
+    The run's judge adds to it; the thread that works ahead reads `values_are_wrong`.
+    """
 
     right_trials: list[Trial] = field(default_factory=list)
     launches: list[list[Launch]] = field(default_factory=list)  # of each right call
@@ -75,7 +78,7 @@ class History:
 
     @property
     def not_tried(self) -> str:
-        """Why no other call is tried, so that verdicts come soon: one ran out of time, or several ended their process.
+        """The reason why no other call is tried: a call ran out of time, or several ended their process.
 
         "" while calls are tried.
         """

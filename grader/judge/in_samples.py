@@ -296,7 +296,7 @@ def _wrong(
     given = exact(_given(evidence, cut, dict(zip(cut.results[evidence.returns], parts)), tables))
     ref = evidence.reference(given)
     if ref is None:
-        return None
+        raise LookupError(f"the exercise's cut hands its reference of {evidence.returns} parts that it does not take")
     out = ref.to(mine.values.dtype)
     out = out.clone() if out.data_ptr() == ref.data_ptr() else out.contiguous()
     out[places] = mine.values

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -37,7 +38,7 @@ NEVER, ON_A_GPU, ALWAYS = range(3)  # where machine code is made of the calls, s
 
 @dataclass
 class Use(ABC):
-    """One use of a fixture, in the test of this name."""
+    """A use of a fixture, in the test of this name."""
 
     test: str
     data: tuple[Recipe, ...]
@@ -330,14 +331,16 @@ def asked(module: ModuleType, *kinds: type[_Kind]) -> list[_Kind]:
     """Returns the uses of these kinds that an exercise's tests make, in the order of the test file.
 
     Each test is run with a stand-in for its fixture. Tests state their data before anything is drawn, so no call is
-    made here. A test with other parameters, such as a parametrized test, is left out: only pytest can call it.
+    made here. A test with other parameters, such as a parametrized test, is left out: only pytest can call it. So is
+    a test that hands its fixture what it does not take: it raises TypeError where it is run.
     """
     of_name = {kind.fixture: kind for kind in kinds}
     found: list[_Kind] = []
     for name, test in vars(module).items():
         parameters = list(inspect.signature(test).parameters) if name.startswith("test_") else []
         if len(parameters) == 1 and (kind := of_name.get(parameters[0])):
-            test(_noting(found, kind, name))
+            with suppress(TypeError):
+                test(_noting(found, kind, name))
     return found
 
 

@@ -38,8 +38,8 @@ def test_a_student_who_is_gone_from_the_submissions_is_gone_from_the_results(tmp
     work = [judged("ada"), judged("bob"), judged("bob", SOFTMAX)]
     write_output(work, {"ada", "bob"}, tmp_path)
     assert len(files_of("bob", tmp_path)) == 6
-    write_output(work[:1], {"ada"}, tmp_path)
-    assert len(files_of("ada", tmp_path)) == 3
+    write_output([judged("ada"), judged("ada", SOFTMAX)], {"ada"}, tmp_path)
+    assert len(files_of("ada", tmp_path)) == 6
     assert not [path for path in paths_in(tmp_path) if "bob" in path.relative_to(tmp_path).parts]  # no empty folder
 
 
@@ -50,6 +50,13 @@ def test_work_that_this_run_does_not_show_stays_while_its_student_is_there(tmp_p
     assert paths_in(tmp_path) == before
     write_output([], {"ada"}, tmp_path)
     assert paths_in(tmp_path) == before
+
+
+def test_an_exercise_that_this_run_does_not_show_keeps_all_its_students(tmp_path):
+    """A class hands in one exercise after the other, and all results go to one folder."""
+    write_output([judged("ada"), judged("bob")], {"ada", "bob"}, tmp_path)
+    write_output([judged("ada", SOFTMAX)], {"ada"}, tmp_path)
+    assert len(files_of("bob", tmp_path)) == 3
 
 
 def test_what_somebody_else_has_put_there_stays(tmp_path):

@@ -98,6 +98,10 @@ def test_an_option_may_be_left_out(tmp_path):
             '[[case]]\nname = "x"\narguments = [{ input = "normal", shape = [9], layout = "transposed" }]\n',
             "[9] is none",
         ),
+        (
+            '[[case]]\nname = "x"\nconstants = { block_n = 64 }\narguments = [{ input = "normal", shape = [9, 9] }]\n',
+            "constants must be names in capitals with whole numbers",
+        ),
     ],
 )
 def test_a_mistake_in_the_file_says_where_and_what(tmp_path, text, sentence):

@@ -32,10 +32,15 @@ def not_measured(folder: Folder) -> str:
 
 
 def test_a_solution_that_launches_nothing_is_named(folder):
-    folder.solution_file.write_text("def masked_add(x, y):\n    return x + y\n")
+    folder.solution_file.write_text("import torch\n\n\ndef masked_add(x, y):\n    return torch.empty_like(x)\n")
     assert not_measured(folder) == f"{folder.solution_file} launches no kernel here"
+
+
+def test_a_solution_that_computes_on_the_host_is_told_as_a_learner_is(folder):
+    folder.solution_file.write_text("def masked_add(x, y):\n    return x + y\n")
+    assert not_measured(folder).startswith(f"{folder.solution_file}: ") and "line 2" in not_measured(folder)
 
 
 def test_a_missing_file_is_named(folder):
     folder.solution_file.unlink()
-    assert not_measured(folder).startswith(f"{folder.solution_file} is missing: a gate is measured between")
+    assert not_measured(folder).startswith(f"{folder.solution_file} is missing: a gate lies between")

@@ -33,6 +33,16 @@ def module() -> ModuleType:
     return made
 
 
+def test_a_test_that_states_its_use_wrongly_stops_no_other(module):
+    """It raises where it is run."""
+
+    def test_with_a_slip(traffic):
+        traffic(normal(5), raeds=1)
+
+    module.test_with_a_slip = test_with_a_slip
+    assert [use.test for use in asked(module, Traffic, Check)] == ["test_one", "test_one", "test_two"]
+
+
 def test_each_use_is_told_in_the_order_of_the_file(module):
     found = asked(module, Traffic, Check)
     assert [(use.test, use.fixture, use.data[0].shape) for use in found] == [

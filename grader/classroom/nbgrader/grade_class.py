@@ -103,7 +103,8 @@ def _nbgrader(db: str) -> NbGrader:
     app.initialize([f"--db={db}"] if db else [])
     if "PutInVerdict" not in app.config:
         raise click.ClickException(
-            "nbgrader_config.py does not call grader.classroom.nbgrader.bridge.configure: course notebooks --out ."
+            "nbgrader_config.py does not call grader.classroom.nbgrader.bridge.configure. In a class that an older "
+            "course made it calls grader.classroom.bridge: change this line of the file."
         )
     return app
 

@@ -28,9 +28,8 @@ from grader.classroom.student_work import Judged, StudentWork
 from grader.explain.verdict import NOT_ATTEMPTED
 from grader.files import remove_unfinished
 
-ID = "[0-9][0-9]_*"  # of any exercise
 # The folders that hold a folder per student, and how the paths of our files in the student's folder look.
-OF_STUDENTS = {"students": f"{ID}.json", "exports/gradescope": f"{ID}/results.json", "exports/junit": f"{ID}.xml"}
+OF_STUDENTS = {"students": "{id}.json", "exports/gradescope": "{id}/results.json", "exports/junit": "{id}.xml"}
 WRITERS = 8  # threads: thousands of small files, and each has to reach the disk or a share
 
 
@@ -38,11 +37,13 @@ def write_output(graded: list[StudentWork], students: Collection[str], out: Path
     """Writes the files that differ from what `out` holds.
 
     Removes all files of an absent hand-in, and the Gradescope and JUnit files of a hand-in with no result or a fault.
-    `students`: all who are among the submissions; an earlier run's files of others are removed.
+    `students`: all who are among the submissions; of the exercises that this run shows, an earlier run's files of
+    other students are removed.
     """
     remove_unfinished(out)
     for folder, files in OF_STUDENTS.items():
-        _remove_others(out / folder, files, students)
+        for id in {one.exercise for one in graded}:
+            _remove_others(out / folder, files.format(id=id), students)
     with ThreadPoolExecutor(WRITERS) as threads:
         for _ in threads.map(_write_work, graded, repeat(out)):
             pass  # raises what a thread met

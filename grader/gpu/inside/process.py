@@ -98,9 +98,9 @@ def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tup
         functions.unload()
         return reply
     except torch.OutOfMemoryError as error:
-        return {"kind": "no-room", "message": str(error).splitlines()[0][:300]}, b""
+        return {"kind": "no-room", "message": (str(error) or "out of memory").splitlines()[0][:300]}, b""
     except (DriverError, RuntimeError) as error:
-        said = str(error).splitlines()[0][:300]
+        said = (str(error) or type(error).__name__).splitlines()[0][:300]
         short = "out of memory" in said.lower().replace("_", " ")
         return {"kind": "no-room" if short else "failed", "message": said}, b""
     except Exception as error:  # no fault of a kernel's: the parent tells it

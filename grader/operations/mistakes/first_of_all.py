@@ -18,7 +18,7 @@ CAUSES = ("row-zero", "batch-zero", "head-zero")
 class FirstOfAll(Sentence):
     """Sentences about rows that are made from the first row."""
 
-    FIRST_OF_ALL = "Every {part} of {name} is made from {part} 0 of {argument}."
+    FIRST_OF_ALL = "Every {part} is made from {part} 0 of {argument}."
 
 
 def mistakes(
@@ -27,5 +27,5 @@ def mistakes(
     """Yields the use of the first index along an axis of the first argument for all of them."""
     x = as_tensor(inputs[0])
     if x.shape[axis] > 1:
-        said = FirstOfAll.FIRST_OF_ALL(part=part, name=evidence.returns, argument=evidence.exercise.arguments[0])
+        said = FirstOfAll.FIRST_OF_ALL(part=part, argument=evidence.exercise.arguments[0])
         yield from with_others(evidence, id, said, inputs, {0: x.narrow(axis, 0, 1).expand_as(x)})
