@@ -18,6 +18,7 @@ from grader.classroom.cluster.worker_plugin import GPU, Judges
 from grader.classroom.handin import HandIn
 from grader.classroom.judge_missing import How, Students, judge_missing
 from grader.classroom.result_store import Results, Text
+from grader.classroom.rubric import as_on_gpu
 from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
@@ -26,10 +27,12 @@ from tests.waiting import NEVER, until
 
 SOFTMAX = Folder(ROOT / "exercises/03_softmax")
 TESTS = {  # by the first word of a text: the outcome, and the test of speed, on a worker with and without a GPU
-    "right": ("pass", {"outcome": "pass", "id": ""}, {"outcome": "skipped", "id": "no-gpu"}),
-    "wrong": ("fail", *[{"outcome": "skipped", "id": "waited"}] * 2),
+    "right": ("pass", {"outcome": "pass", "id": ""}, {"outcome": "skipped", "id": "not-run"}),
+    "wrong": ("fail", {"outcome": "skipped", "id": "waited"}, {"outcome": "skipped", "id": "not-run"}),
     "stub": ("not attempted", *[{"outcome": "not attempted", "id": ""}] * 2),
 }
+COST = {"name": "test_cost", "item": "cost", "hidden": False, "points": 1, "message": ""}
+SPEED = {**COST, "name": "test_speed", "item": "speed"}
 
 
 def test_only_a_right_text_needs_a_gpu(monkeypatch):
@@ -43,7 +46,7 @@ def test_only_a_right_text_needs_a_gpu(monkeypatch):
         results = [judge.judge(request_of(Text(SOFTMAX, text, None), LIMITS)) for text in (right, wrong, stub)]
     finally:
         judge.end()
-    assert [(one["fault"], one["device"], bool(_open_tests(one))) for one in results] == [
+    assert [(one["fault"], one["device"], bool(_open_tests(as_on_gpu(one)))) for one in results] == [
         (None, "cpu", True),
         (None, "cpu", False),
         (None, "cpu", False),
@@ -84,10 +87,11 @@ class Cluster:
         self.before(worker.name, text)
         has_gpu = bool(worker.state.total_resources.get(GPU))
         outcome, with_gpu, without = TESTS[text.split()[0]]
-        speed = {"name": "test_speed", "item": "speed", "hidden": False, "points": 1, "message": ""}
+        cost = {"outcome": "skipped", "id": "waited"} if outcome == "fail" else {"outcome": outcome, "id": ""}
         return {
             "exercise": SOFTMAX.id, "outcome": outcome, "points": 0, "fault": None,
-            "device": "cuda" if has_gpu else "cpu", "tests": [{**speed, **(with_gpu if has_gpu else without)}],
+            "device": "cuda" if has_gpu else "cpu",
+            "tests": [{**COST, **cost}, {**SPEED, **(with_gpu if has_gpu else without)}],
         }  # fmt: skip
 
     def grade(self, results: Results, texts: list[Text]) -> threading.Thread:
@@ -149,7 +153,7 @@ def test_without_a_gpu_open_tests_stay_open_and_the_class_ends(cluster, results)
     graded = texts(*TESTS)
     assert ended(cluster.grade(results, graded))
     assert sorted(cluster.by("plain")) == sorted(one.text for one in graded)  # each once
-    assert [results.is_missing(one, gpu=True) for one in graded] == [True, False, False]
+    assert [results.is_missing(one, gpu=True) for one in graded] == [True, True, False]
     assert not any(results.is_missing(one, gpu=False) for one in graded)
 
 

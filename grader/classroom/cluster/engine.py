@@ -33,7 +33,7 @@ from grader.classroom.cluster.warm_judge import request_of
 from grader.classroom.cluster.worker_plugin import GPU, Judges, judge_there
 from grader.classroom.patience import patiently
 from grader.classroom.result_store import Results, Text, faulty
-from grader.classroom.rubric import is_decided
+from grader.classroom.rubric import as_on_gpu, is_decided
 
 ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
 PAUSE = 4.0  # seconds between attempts: the trouble may pass
@@ -156,6 +156,8 @@ class _Run:
         result = _result_of(future, work.text)
         worker, with_gpu = result.pop("worker", None), _workers_with_gpu(self._client)
         self._had_gpu = self._had_gpu or bool(with_gpu)
+        if self._had_gpu and result.get("device") == "cpu":
+            result = as_on_gpu(result)
         if not work.best or _open_tests(result) <= _open_tests(work.best):
             work.best = result
         left = self._worker_left(worker, result, with_gpu)
