@@ -264,10 +264,11 @@ def _overflows_as_here(evidence: Compared, walk: Walk) -> bool:
 
 def _in_turns(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
     """Yields turns that read the wrong tile, and loops that make too few turns."""
-    again, lse = list(turns.no_advance(loop := _loop(evidence, walk))), _other_result(evidence)
-    of_both = again[: -len(loop.names)]
-    if lse is not None:
-        yield from (found for found in of_both if bool(((lse - found.result[1]).abs() < 1e-2).all()))
+    loop, lse = _loop(evidence, walk), _other_result(evidence)
+    again = list(turns.no_advance(loop))
+    for found in again[: -len(loop.names)]:  # of both tensors
+        if lse is not None and isinstance(found.result, tuple) and bool(((lse - found.result[1]).abs() < 1e-2).all()):
+            yield found
     yield from turns.ends_too_early(loop)
     yield from again
 
@@ -278,8 +279,10 @@ def _loop(evidence: Compared, walk: Walk) -> Loop:
 
     (M, N), names = walk.s.shape[-2:], evidence.exercise.arguments
     o = evidence.exercise.results[0].name
-    words = dict(terms=f"keys reach {o}", last=f"tile of keys is in {o}", rescales=True)
-    return Loop(N, walk.step, (names[1], names[2]), of, others=("queries", M), **words)
+    return Loop(
+        N, walk.step, (names[1], names[2]), of, others=("queries", M), rescales=True,
+        terms=f"keys reach {o}", last=f"tile of keys is in {o}",
+    )  # fmt: skip
 
 
 def at_the_end(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:

@@ -173,7 +173,7 @@ def _in_walks(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> Itera
     over the queries."""
     name, (M, N) = evidence.returns, pairs.s.shape[-2:]
     tensors = {one: getattr(pairs, one) for one in ("q", "k", "v", "do", "lse", "delta")}
-    names = ("k", "v") if name == "dq" else ("q", "do", "lse", "delta")
+    names: tuple[str, ...] = ("k", "v") if name == "dq" else ("q", "do", "lse", "delta")
 
     def of(*indices: Index) -> Results:
         found = dict(zip(names, indices))
@@ -184,12 +184,12 @@ def _in_walks(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> Itera
         ds = p * (parts["do"] @ parts["v"].mT - parts["delta"])
         return ds @ parts["k"] * pairs.scale, ds.mT @ parts["q"] * pairs.scale, p.mT @ parts["do"]
 
-    if name == "dq":
-        words = dict(terms=f"keys reach {name}", last=f"tile of keys is in {name}", others=("queries", M))
-        loop, still = Loop(N, steps[1], names, of, **words), ()
-    else:
-        words = dict(terms=f"queries reach {name}", last=f"tile of queries is in {name}", others=("keys", N))
-        loop, still = Loop(M, steps[0], names, of, **words), (names[:2], names[:1], names[1:2], names)
+    walked, others = (("keys", N), ("queries", M)) if name == "dq" else (("queries", M), ("keys", N))
+    step, still = (steps[1], ()) if name == "dq" else (steps[0], (names[:2], names[:1], names[1:2], names))
+    loop = Loop(
+        walked[1], step, names, of, others=others,
+        terms=f"{walked[0]} reach {name}", last=f"tile of {walked[0]} is in {name}",
+    )  # fmt: skip
     if loop.count > loop.step:
         yield from turns.only_last(loop)
         yield from turns.ends_too_early(loop)

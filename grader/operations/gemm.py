@@ -143,8 +143,10 @@ def _is_all_of_it(evidence: Compared, result: torch.Tensor, operands: list[torch
 def _steps_along_k(evidence: Compared, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """Yields mistakes in the loop over K."""
     K, names = a.shape[1], tuple(evidence.exercise.arguments)
-    words = dict(terms="terms of each sum are there", last="step along K is left")
-    loop = Loop(K, step, names, lambda of_a, of_b: a[:, of_a] @ b[of_b], **words)
+    loop = Loop(
+        K, step, names, lambda of_a, of_b: a[:, of_a] @ b[of_b],
+        terms="terms of each sum are there", last="step along K is left",
+    )  # fmt: skip
     yield from turns.ends_too_early(loop)
     yield from turns.only_last(loop)
     yield from turns.no_advance(loop)

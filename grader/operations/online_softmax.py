@@ -268,8 +268,8 @@ def _in_turns(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
         part = walk.x[:, columns]
         return _exp(walk.x - part.amax(dim=1, keepdim=True)) / walked(part, part.shape[1]).sums
 
-    words = dict(terms="columns of each row are in the maximum and the sum", loop=FIRST_LOOP, rescales=True)
-    loop = Loop(N, step, (evidence.exercise.arguments[0],), of, **words)
+    terms, names = "columns of each row are in the maximum and the sum", (evidence.exercise.arguments[0],)
+    loop = Loop(N, step, names, of, terms=terms, loop=FIRST_LOOP, rescales=True)
     yield from turns.only_last(loop)
     for found, reached in zip(turns.ends_too_early(loop), so_far.T):
         if bool(reached.isfinite().all()):  # else inf and NaN, which other mistakes give too

@@ -129,18 +129,18 @@ def test_each_result_has_its_own_bound(judge):
     verdict = Check.of("a test", normal(9, 50)).verdict(judge(SOFTMAX))
     assert verdict.outcome == PASS and verdict.note.endswith(" of the bound for z"), verdict.lines
     rounded = judge(SOFTMAX, ("tl.store(peak_ptr + row, peak)", "tl.store(peak_ptr + row, peak * 1.0000002)"))
-    verdict = rounded.check("a test", (normal(9, 50),))
+    verdict = Check.of("a test", normal(9, 50)).verdict(rounded)
     assert verdict.outcome == FAIL and verdict.lines[-1].startswith("First wrong element: peak[0]")
 
 
 def test_a_case_may_ask_for_another_bound_of_one_result(judge):
     one = judge(SOFTMAX)
     ones = normal(9, 1)
-    assert one.check("a test", (ones,), {"z": "exact"}).outcome == PASS
-    verdict = one.check("a test", (normal(9, 50),), {"z": "exact"}, ("float32",))
+    assert Check.of("a test", ones, bound={"z": "exact"}).verdict(one).outcome == PASS
+    verdict = Check.of("a test", normal(9, 50), bound={"z": "exact"}, dtypes=("float32",)).verdict(one)
     assert verdict.outcome == FAIL and "z[" in verdict.lines[-1]
     with pytest.raises(ValueError, match="softmax has no result y, for which a bound is given"):
-        one.check("a test", (ones,), {"y": "exact"})
+        Check.of("a test", ones, bound={"y": "exact"}).verdict(one)
 
 
 def test_a_mistake_that_the_operation_is_known_for_is_named_beside_other_results(judge):
@@ -198,8 +198,8 @@ def test_whole_numbers_of_every_width_pass_through_exactly(judge, dtype):
         entry="copy", reference=lambda x: x, returns=Result("z", dtype), bound="softmax", minutes=1, dtypes=HALVES
     )
     assert Check.of("a test", data).verdict(judge(exercise)).outcome == PASS
-    verdict = judge(exercise, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
-    verdict = verdict.check("a test", (data,))
+    wrong = judge(exercise, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
+    verdict = Check.of("a test", data).verdict(wrong)
     assert verdict.outcome == FAIL and "expected" in verdict.lines[-1] and "e+" not in verdict.lines[-1]
 
 
@@ -207,8 +207,8 @@ def test_whole_numbers_of_every_width_pass_through_exactly(judge, dtype):
 def test_tensors_of_up_to_five_dimensions_in_any_order(judge, shape):
     data = normal(*shape).stored_as(*reversed(range(len(shape))))
     one = judge(COPY)
-    assert one.check("a test", (data,)).outcome == PASS
-    assert one.check("a test", (normal(*shape),)).outcome == PASS
+    assert Check.of("a test", data).verdict(one).outcome == PASS
+    assert Check.of("a test", normal(*shape)).verdict(one).outcome == PASS
     wrong = Check.of("a test", data).verdict(judge(COPY, ("list(x.stride())", "list(torch.empty(x.shape).stride())")))
     assert wrong.outcome == (FAIL if len(shape) > 1 else PASS)
     assert len(shape) < 2 or "The strides of x are not used" in wrong.lines[0]
@@ -222,8 +222,8 @@ def test_the_end_of_a_dimension_that_nobody_writes_is_told_as_such(judge, missin
 
 
 def test_a_wrong_number_is_told_without_an_index(judge):
-    verdict = judge(COPY, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
-    verdict = verdict.check("a test", (normal(),))
+    wrong = judge(COPY, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
+    verdict = Check.of("a test", normal()).verdict(wrong)
     assert verdict.outcome == FAIL and verdict.lines[-1].startswith("First wrong element: z of program (0,) is")
 
 
