@@ -11,8 +11,8 @@ trap 'kill $(jobs -p) 2>/dev/null' EXIT
 dask scheduler --host "$here" --port "$port" &
 for place in "$@"; do
     host=${place%%:*} gpu=${place#*:}
-    worker="dask worker tcp://$here:$port --nthreads $threads"
-    [ -z "$gpu" ] || worker="CUDA_VISIBLE_DEVICES=$gpu $worker --resources GPU=$threads"
+    worker="CUDA_VISIBLE_DEVICES=$gpu dask worker tcp://$here:$port --nthreads $threads"
+    [ -z "$gpu" ] || worker+=" --resources GPU=$threads"
     ${SSH:-ssh -tt} "$host" "$activate && $worker" </dev/null &
 done
 echo "course grade --isolation strict --scheduler tcp://$here:$port"

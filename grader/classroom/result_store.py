@@ -11,7 +11,6 @@ import functools
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,12 +114,6 @@ def _bytes(path: Path | None) -> bytes:
     with contextlib.suppress(OSError):
         return path.read_bytes() if path else b""
     return b""
-
-
-def version_of(exercises: Iterable[Folder]) -> str:
-    """Returns a digest of all that two machines must share: the judge, and the tests and solutions of the exercises."""
-    files = [path for folder in exercises for path in (folder.test_file, folder.solution_file)]
-    return hashlib.sha256(b"\0".join([_judge(), *map(_bytes, files)])).hexdigest()
 
 
 @functools.cache

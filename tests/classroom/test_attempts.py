@@ -10,11 +10,10 @@ import pytest
 from distributed import Client, wait
 
 from grader.classroom.cluster import engine
-from grader.classroom.cluster.engine import EngineError, Work, _judges, _result_of, _Run
+from grader.classroom.cluster.engine import ATTEMPTS, EngineError, Work, _judges, _result_of, _Run, present_workers
 from grader.classroom.cluster.health import MOST_SICK, Health
 from grader.classroom.cluster.live import View
-from grader.classroom.cluster.loans import present_workers
-from grader.classroom.cluster.worker_plugin import GPU, LENT
+from grader.classroom.cluster.worker_plugin import GPU
 from grader.classroom.result_store import Results, Text, faulty
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import LIMITS
@@ -23,7 +22,7 @@ from tests.classroom.instructor import ROOT
 from tests.waiting import NEVER
 
 ADD = Folder(ROOT / "exercises/01_masked_add")
-OWNER, BORROWER = {GPU: 2}, {GPU: 2, LENT: 2}
+OWNER, NONE = {GPU: 2}, {}  # the resources of a worker with a GPU, and of one without
 
 
 class Scheduler:
@@ -70,12 +69,16 @@ def test_workers_are_there_also_when_the_clients_own_question_for_none_comes_bet
 
 @pytest.fixture
 def run(tmp_path):
-    """run(**workers): one that wants a GPU, on such a cluster; its worker "well" has judged already."""
+    """run(**workers): one that had a GPU, on such a cluster; its worker "well" has judged already.
+
+    `submitted`: the texts that were submitted again at once.
+    """
 
     def start(**workers: dict) -> _Run:
         run = _Run({}, Results(tmp_path), LIMITS, View(0, print))
-        run._client, run._wants_gpu, run._health = Scheduler(**workers), True, Health()
-        run._running, run._later = {}, []
+        run._client, run._had_gpu, run._health = Scheduler(**workers), True, Health()
+        run._running, run._later, run.submitted = {}, [], []
+        run._submit = run.submitted.append
         run._health.should_leave("well", False)
         return run
 
@@ -83,56 +86,63 @@ def run(tmp_path):
 
 
 ON_CPU = {"fault": None, "device": "cpu", "tests": [{"outcome": "skipped", "id": "no-gpu"}]}
+NOISY = {"fault": None, "device": "cuda", "tests": [{"outcome": "skipped", "id": "inconclusive"}]}
 
 
-def attempts_after(run: _Run, result: dict) -> int:
-    text = Text(ADD, "x", None)
-    work = Work(text, {})
-    run.left[text.key] = work
+def attempted(run: _Run, result: dict, work: Work | None = None) -> Work:
+    """Returns the text, a new text if none is given, after the run has taken this result for it."""
+    work = work or Work(Text(ADD, "x", None), {})
+    run.left[work.text.key] = work
     run._running[answer := Answer(result)] = work
     run._take(answer)
-    return work.attempts
-
-
-GONE = {**faulty(ADD.id, "the pool is gone"), "worker": "borrower", "unconnected": True}
+    return work
 
 
 @pytest.mark.parametrize(
-    "workers, result, attempts",
+    "workers, result, attempts, sent_on",
     [
-        ({"borrower": BORROWER}, GONE, 0),
-        ({"borrower": BORROWER, "owner": OWNER}, GONE, 1),
-        ({"borrower": BORROWER}, {**GONE, "unconnected": False}, 1),
+        ({"plain": NONE, "well": OWNER}, {"worker": "plain", **ON_CPU}, 0, True),
+        ({"plain": NONE}, {"worker": "plain", **ON_CPU}, 0, True),
+        ({"plain": NONE, "well": OWNER}, {"worker": "plain", **faulty(ADD.id, "no room")}, 1, False),
+        ({"owner": OWNER, "well": OWNER}, {"worker": "owner", **NOISY}, 1, False),
     ],
-    ids=["nobody has a GPU to lend", "somebody has", "a fault of its own"],
+    ids=["for a GPU", "for the next GPU, where the last is gone", "a fault", "a GPU that is too noisy"],
 )
-def test_a_text_that_waits_for_the_next_gpu_loses_no_attempt(run, workers, result, attempts):
-    assert attempts_after(run(**workers), result) == attempts
+def test_a_text_that_a_worker_without_a_gpu_sends_on_loses_no_attempt(run, workers, result, attempts, sent_on):
+    run = run(**workers)
+    work = attempted(run, result)
+    assert work.attempts == attempts and run.submitted == [work] * sent_on
+    assert [later for _, later in run._later] == [work] * (not sent_on)
+    assert work.needs_gpu == (result["fault"] is None)
+
+
+def test_a_text_that_needs_a_gpu_is_given_up_after_the_last_attempt(run):
+    run, work = run(owner=OWNER, well=OWNER), Work(Text(ADD, "x", None), {}, ATTEMPTS - 1, needs_gpu=True)
+    assert attempted(run, {"worker": "owner", **NOISY}, work).attempts == ATTEMPTS
+    assert not run._later and not run.left and run.results.find(work.text)["tests"] == NOISY["tests"]
 
 
 @pytest.mark.parametrize(
     "workers, result, leaves",
     [
         ({"owner": OWNER, "well": OWNER}, {"worker": "owner"}, True),
-        ({"owner": OWNER, "well": BORROWER}, {"worker": "owner"}, False),
-        ({"borrower": BORROWER, "well": OWNER}, {"worker": "borrower"}, True),
-        ({"borrower": BORROWER, "well": OWNER}, {"worker": "borrower", "unconnected": True}, False),
-        ({"borrower": BORROWER, "well": OWNER}, {"worker": "borrower", **ON_CPU}, False),
+        ({"owner": OWNER, "well": NONE}, {"worker": "owner"}, False),
+        ({"plain": NONE, "well": OWNER}, {"worker": "plain"}, True),
+        ({"plain": NONE, "well": OWNER}, {"worker": "plain", **ON_CPU}, False),
         ({"owner": OWNER, "well": OWNER}, {"worker": "owner", **ON_CPU}, True),
     ],
     ids=[
         "one of two with a GPU",
         "the last with a GPU",
-        "one that borrows",
-        "for the GPU of another",
-        "for another's that it lost",
-        "one that lost its own",
+        "one without a GPU",
+        "one that has no GPU to lose",
+        "one that lost its GPU",
     ],
 )
 def test_who_is_sent_away_after_faults_in_a_row(run, workers, result, leaves):
     run = run(**workers)
     for _ in range(MOST_SICK):
-        attempts_after(run, {**faulty(ADD.id, "no room"), **result})
+        attempted(run, {**faulty(ADD.id, "no room"), **result})
     assert run._client.sent_away == ([result["worker"]] if leaves else [])
 
 

@@ -98,6 +98,7 @@ def test_ssh_starts_a_worker_per_gpu_and_ends_all_of_it(tmp_path):
                 (2, 0),
                 (2, 2),
             ]
+            assert sorted(client.run(os.getenv, "CUDA_VISIBLE_DEVICES").values()) == ["", "0"]
         until(
             lambda: f"course grade --isolation strict --scheduler tcp://127.0.0.1:{port}" in said.read_text(),
             said.read_text,

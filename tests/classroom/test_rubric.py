@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.classroom.nbgrader.cell_outputs import item_outputs
-from grader.classroom.rubric import items_of
+from grader.classroom.rubric import as_on_gpu, items_of
 
 
 def case(name, item="right", outcome="pass", points=1, id="", message=""):
@@ -26,6 +26,21 @@ def test_points_of_an_item_are_those_of_its_passed_tests():
 def test_cost_that_waited_for_right_values_is_lost():
     items = items_of(result(case("a", "cost", "skipped", id="waited", message="waits for right values")))
     assert items["cost"].score == 0
+
+
+def test_speed_that_would_wait_for_right_values_on_a_gpu_is_lost():
+    speed = case("speed", "speed", "skipped", id="not-run", message="needs a GPU")
+    traffic = case("traffic", "cost", "skipped", id="waited", message="waits for right values")
+    wrong = as_on_gpu(result(case("a", outcome="fail"), traffic, speed))
+    assert [item.score for item in items_of(wrong).values()] == [0, 0, 0]
+    assert wrong["tests"][2]["message"] == "waits for right values"
+
+
+@pytest.mark.parametrize("item, id", [("speed", "not-run"), ("right", "unjudged")])
+def test_what_may_count_on_a_gpu_stays_open(item, id):
+    for before in ([case("a")], [case("a", "cost", outcome="fail")]):
+        judged = result(*before, case("b", item, "skipped", id=id, message="needs a GPU"))
+        assert as_on_gpu(judged) == judged
 
 
 @pytest.mark.parametrize("outcome", ["skipped", "inconclusive", "a word of the future"])

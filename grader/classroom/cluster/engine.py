@@ -1,8 +1,9 @@
 """Many texts judged side by side by Dask: on this machine, or on the cluster that a scheduler's address leads to.
 
-Dask decides what runs where, and gives the work of a worker that died to another. This module submits texts again that
-met a fault or a noisy GPU, at the end of the queue. When the scheduler is gone, it submits the texts without a result
-to the next scheduler at that address.
+Dask decides what runs where, and gives the work of a worker that died to another. A text goes to any worker first. A
+worker without a GPU decides most wrong texts and all stubs; a text that only a GPU decides is submitted again, for
+workers that announce a GPU. This module also submits texts again that met a fault or a noisy GPU, at the end of the
+queue. When the scheduler is gone, it submits the texts without a result to the next scheduler at that address.
 """
 
 from __future__ import annotations
@@ -28,19 +29,15 @@ from distributed.comm import CommClosedError
 from grader.classroom.cluster import gpus
 from grader.classroom.cluster.health import Health
 from grader.classroom.cluster.live import View
-from grader.classroom.cluster.loans import Loans, present_workers
 from grader.classroom.cluster.warm_judge import request_of
-from grader.classroom.cluster.worker_plugin import GPU, Judges, has_own_gpu, judge_there
+from grader.classroom.cluster.worker_plugin import GPU, Judges, judge_there
 from grader.classroom.patience import patiently
-from grader.classroom.result_store import Results, Text, faulty, version_of
-from grader.classroom.rubric import is_decided
+from grader.classroom.result_store import Results, Text, faulty
+from grader.classroom.rubric import as_on_gpu, is_decided
 
 ATTEMPTS = 3  # at a text that meets a fault of the machine, or a GPU that is too noisy
 PAUSE = 4.0  # seconds between attempts: the trouble may pass
 MOST_PER_GPU = 12  # judges, unless more are asked for: on an H200 with 16 cores 8 took 49 s for 50 texts, 12 took 42 s
-# After this many withdrawals of lent GPUs no more are lent: a text may bring down the machine that judges it, and Dask
-# has to notice.
-MOST_WITHDRAWALS = 5
 CLUSTER_SETTINGS = {
     "distributed.scheduler.worker-saturation": 1.0,  # no text waits at a worker
     # Threads here only wait. By default each worker would note 100 times a second where they are, and 50 times whether
@@ -72,7 +69,7 @@ class Place:
         if not self.scheduler:
             return bool(gpus.identifiers())
         with _connected(self) as client:
-            return _has_gpu(client)
+            return bool(_workers_with_gpu(client))
 
 
 @dataclass
@@ -80,6 +77,7 @@ class Work:
     text: Text
     request: dict
     attempts: int = 0
+    needs_gpu: bool = False
     best: dict = field(default_factory=dict)  # the result with the fewest open tests
 
 
@@ -110,13 +108,10 @@ class _Run:
 
     def __init__(self, left: dict[str, Work], results: Results, level: str, view: View) -> None:
         self.left, self.results, self.level, self.view = left, results, level, view
-        self._wants_gpu = False  # once there was a GPU, texts wait for the next if it is gone
-        self._withdrawals = 0
-        exercises = {work.text.exercise.id: work.text.exercise for work in left.values()}
-        self._exercises = list(exercises.values())
+        self._had_gpu = False  # once there was a GPU, texts that need it wait for the next if it is gone
 
     def on(self, client: Client, pins: list[str]) -> None:
-        """Submits all texts left and stores their results, until none is left or all have to be submitted anew.
+        """Submits all texts left and stores their results, until none is left.
 
         Raises EngineError when the scheduler is lost. `pins`: the UUIDs of this machine's GPUs; [] on a cluster.
         """
@@ -125,43 +120,26 @@ class _Run:
         self._running: dict[Future, Work] = {}
         self._order = itertools.count()
         self._later: deque[tuple[float, Work]] = deque()  # with the time to submit it again, earliest first
-        self._wants_gpu, self._health = self._wants_gpu or _has_gpu(client), Health()
+        self._had_gpu, self._health = self._had_gpu or bool(_workers_with_gpu(client)), Health()
         self.view.dashboard = _dashboard(client)
-        judges = Judges(self._name, self.level, pins, self._wants_gpu, self._exercises, version_of(self._exercises))
-        with _judges(client, judges), self._loans() as loans:
+        with _judges(client, Judges(self._name, self.level, pins)):
             for work in sorted(self.left.values(), key=_number, reverse=True):
                 self._submit(work)
             while self._running or self._later:
                 while self._later and self._later[0][0] <= time.monotonic():
                     self._submit(self._later.popleft()[1])
-                if not self._wants_gpu and _has_gpu(client):
-                    return self.view.note("A worker with a GPU has come. What is left is judged there.")
-                if loans and loans.are_withdrawn():
-                    self._withdrawals += 1
-                    return self.view.note("A worker whose GPU others used is gone. What is left is given out anew.")
                 try:
                     self._take(self._done.get(timeout=min(1, PAUSE)))
                 except Empty:
-                    self.view.tick(_workers(client))
-
-    def _loans(self) -> contextlib.AbstractContextManager[Loans | None]:
-        """Returns a context that lends GPUs to workers without a GPU.
-
-        The context gives None and does nothing where no text wants a GPU, and on this machine alone, where each GPU has
-        judges enough.
-        """
-        if self._client.cluster is not None or not self._wants_gpu:
-            return contextlib.nullcontext()
-        most_judges = MOST_PER_GPU if self._withdrawals < MOST_WITHDRAWALS else 0
-        return Loans(self._client, self._name, most_judges, self.view.note)
+                    self.view.tick(len(present_workers(client)))
 
     def _submit(self, work: Work) -> None:
-        """Submits a text to Dask.
+        """Submits a text to Dask, for any worker, or for workers with a GPU if it needs one.
 
         Dask keeps a text that any worker may judge until a worker is free, but gives a text that asks for a GPU to a
-        worker at once. So texts ask for none on this machine, where each worker has a GPU.
+        worker at once. A worker that has such texts gets no others until it is through with them.
         """
-        where = {GPU: 1} if self._wants_gpu and self._client.cluster is None else None
+        where = {GPU: 1} if work.needs_gpu else None
         future = self._client.submit(
             judge_there, self._name, work.request, pure=False, key=f"text-{uuid4().hex}", resources=where,
             priority=-next(self._order),  # otherwise Dask may keep the first texts for the end
@@ -176,31 +154,35 @@ class _Run:
         if future.status in ("cancelled", "lost"):  # as all are once the scheduler is gone
             raise EngineError(f"The scheduler at {_address(self._client)} is gone.")
         result = _result_of(future, work.text)
-        worker, pool_is_gone = result.pop("worker", None), result.pop("unconnected", False)
-        owners = [address for address, one in present_workers(self._client).items() if has_own_gpu(one["resources"])]
-        waited = pool_is_gone and self._wants_gpu and not owners  # for another worker to lend its GPU
-        if not self._worker_left(worker, result, pool_is_gone, owners) and not waited:
-            work.attempts += 1
+        worker, with_gpu = result.pop("worker", None), _workers_with_gpu(self._client)
+        self._had_gpu = self._had_gpu or bool(with_gpu)
+        if self._had_gpu and result.get("device") == "cpu":
+            result = as_on_gpu(result)
         if not work.best or _open_tests(result) <= _open_tests(work.best):
             work.best = result
-        again = bool(result["fault"]) or (self._wants_gpu and bool(_open_tests(result)))
-        if again and work.attempts < ATTEMPTS:
+        left = self._worker_left(worker, result, with_gpu)
+        is_open = self._had_gpu and not result["fault"] and bool(_open_tests(result))
+        if is_open and not work.needs_gpu:
+            work.needs_gpu = True
+            if worker not in with_gpu:  # all went well: it is no attempt, and there is nothing to wait for
+                return self._submit(work)
+        work.attempts += not left
+        if (is_open or result["fault"]) and work.attempts < ATTEMPTS:
             self._later.append((time.monotonic() + PAUSE, work))
             return
         patiently(lambda: self.results.store(work.text, work.best), self.view.note)
         del self.left[work.text.key]
         self.view.judged(work.best)
 
-    def _worker_left(self, worker: str | None, result: dict, pool_is_gone: bool, owners: list[str]) -> bool:
+    def _worker_left(self, worker: str | None, result: dict, with_gpu: list[str]) -> bool:
         """Sends the worker of this result away if it gives nothing but faults or has lost its GPU; returns whether it
         did.
 
-        The text then does not lose an attempt. The last of the `owners` of a GPU stays, and no worker is to blame for
-        the GPU of another worker. `pool_is_gone`: the GPU's pool could not be asked.
+        The text then does not lose an attempt. `with_gpu`: the workers that announce a GPU, the last of which stays.
         """
-        without_gpu = self._wants_gpu and result.get("device") == "cpu" and bool(_open_tests(result))
-        blameless = owners == [worker] or (worker not in owners and (pool_is_gone or without_gpu))
-        if worker is None or blameless or not self._health.should_leave(worker, bool(result["fault"]) or without_gpu):
+        lost_gpu = worker in with_gpu and result.get("device") == "cpu" and bool(_open_tests(result))
+        is_sick = bool(result["fault"]) or lost_gpu
+        if worker is None or with_gpu == [worker] or not self._health.should_leave(worker, is_sick):
             return False
         why = result["fault"] or "it has lost its GPU"
         self.view.note(f"Worker {worker} gives nothing but faults ({why}). It gets no more work.")
@@ -304,12 +286,18 @@ def _address(client: Client) -> str:
     return str(client.scheduler.address) if client.scheduler else "an unknown address"
 
 
-def _workers(client: Client) -> int:
-    return len(present_workers(client))
+def present_workers(client: Client) -> dict[str, dict]:
+    """Returns what the scheduler knows of each worker, by the worker's address.
+
+    Every two seconds the client itself asks for no workers, and the answer to that may replace the answer to our
+    question. So an answer without workers is asked for once more.
+    """
+    return client.scheduler_info(n_workers=-1)["workers"] or client.scheduler_info(n_workers=-1)["workers"]
 
 
-def _has_gpu(client: Client) -> bool:
-    return any(has_own_gpu(worker["resources"]) for worker in present_workers(client).values())
+def _workers_with_gpu(client: Client) -> list[str]:
+    """Returns the addresses of the workers that announce a GPU."""
+    return [address for address, worker in present_workers(client).items() if worker["resources"].get(GPU)]
 
 
 @contextlib.contextmanager

@@ -49,10 +49,6 @@ def request_of(text: Text, level: str) -> dict:
     }  # fmt: skip
 
 
-class Unconnected(ConnectionError):
-    """Raised where no pool of replay processes can be reached."""
-
-
 @dataclass(frozen=True)
 class _Running:
     """A judge's process, the parent's ends of its pipes, and its temporary folder, which holds its log."""
@@ -71,35 +67,28 @@ class WarmJudge:
     """The parent's end of the process. `level`: how submissions are isolated.
 
     `gpu`: the UUID of the only GPU to use; "" for all. `connected`: returns a connection with a pool of replay
-    processes that other judges use, too; without it, the judge has its own pool. `ahead`: starts the process before
-    there is a text.
+    processes that other judges use, too; without it, the judge has its own pool. The process starts before there is a
+    text.
     """
 
-    def __init__(
-        self, level: str, gpu: str = "", connected: Callable[[], socket.socket] | None = None, ahead: bool = True
-    ) -> None:
+    def __init__(self, level: str, gpu: str = "", connected: Callable[[], socket.socket] | None = None) -> None:
         self.level, self.gpu, self._connected = level, gpu, connected
         self._running: _Running | None = None
         self._judged = 0
-        if ahead:
-            self._start()
+        self._start()
 
     def judge(self, request: dict) -> dict:
-        """Returns the judge's result; a fault if the process does not start, dies, or does not end in time.
-
-        "unconnected" is true in it if no pool of replay processes could be asked.
-        """
+        """Returns the judge's result; a fault if the process does not start, dies, or does not end in time."""
         running = self._running
         if running is None or running.process.poll() is not None or self._judged == MOST_TEXTS:
             self.end()
             try:
                 running = self._start()
             except OSError as error:
-                why = faulty(request["exercise"], f"no judge could be started: {error}")
-                return {**why, "unconnected": isinstance(error, Unconnected)}
+                return faulty(request["exercise"], f"no judge could be started: {error}")
         self._judged += 1
         result = self._answered(running, request)
-        if result.get("unconnected"):
+        if result.pop("unconnected", False):
             self.end()  # its pool is gone: the next process is connected anew
         return result
 
@@ -143,7 +132,7 @@ class WarmJudge:
         scratch.remove(running.folder)
 
     def _start(self) -> _Running:
-        """Starts the process. Raises OSError where it cannot start, or no pool can be reached."""
+        """Starts the process. Raises OSError where it cannot start."""
         with contextlib.ExitStack() as given:
             pool = [given.enter_context(self._connected()).fileno()] if self._connected else []
             folder = Path(tempfile.mkdtemp(prefix="course-"))  # removed by the last to leave

@@ -60,14 +60,9 @@ class SharedPool:
     def connection(self) -> socket.socket:
         """Returns a connection for one more judge, as PoolElsewhere takes it; it is useless if the process is gone."""
         ours, theirs = socket.socketpair()
-        with theirs:
-            self.serve(theirs)
+        with theirs, contextlib.suppress(OSError):
+            socket.send_fds(self._control, [b"judge"], [theirs.fileno()])
         return ours
-
-    def serve(self, connection: socket.socket) -> None:
-        """Lets the pool serve the judge at the other end of a connection. The caller may close this end."""
-        with contextlib.suppress(OSError):
-            socket.send_fds(self._control, [b"judge"], [connection.fileno()])
 
     def end(self) -> None:
         self._control.close()
