@@ -25,9 +25,11 @@ def no_process(tmp_path, monkeypatch):
     monkeypatch.setattr(subprocess, "Popen", failing)
 
 
-def test_a_judge_that_cannot_be_started_is_a_fault_and_leaves_no_folder(tmp_path, no_process):
+def test_a_judge_that_cannot_be_started_is_a_fault_and_leaves_no_folder(tmp_path, no_process, monkeypatch):
     request = request_of(Text(Folder(ROOT / "exercises/01_masked_add"), "x\n", None), LIMITS)
-    judge = WarmJudge(LIMITS, ahead=False)
+    with monkeypatch.context() as ended:  # as if the process that was started ahead had ended
+        ended.setattr(WarmJudge, "_start", lambda self: None)
+        judge = WarmJudge(LIMITS)
     for _ in range(2):
         assert "no judge could be started" in judge.judge(request)["fault"]
     assert list(tmp_path.iterdir()) == []
