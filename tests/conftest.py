@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.selection import Selection, selection_of
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -38,10 +40,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    said = "leave out test files that cannot see what has changed since the last whole proof"
+    parser.addoption("--since-record", action="store_true", help=said)
+
+
+SELECTION = pytest.StashKey[Selection]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Tests that run pytest as a learner does get what a terminal gets: where CI is set, pytest cuts no line short."""
     for name in ("CI", "BUILD_NUMBER"):
         os.environ.pop(name, None)
+    if config.getoption("since_record", False):
+        config.stash[SELECTION] = selection_of(ROOT)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if SELECTION in session.config.stash and terminal and not hasattr(session.config, "workerinput"):
+        terminal.write_line(session.config.stash[SELECTION].told)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if SELECTION in config.stash and config.stash[SELECTION].leaves_out(collection_path) else None
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A run of some folders passes where nothing in them can see the change."""
+    if SELECTION in session.config.stash and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
 
 
 class Bench:

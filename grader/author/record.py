@@ -7,6 +7,7 @@ since, and never because other data were drawn.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -35,10 +36,13 @@ class Record:
     seed: int
 
 
-def record_of(root: Path) -> Record:
-    """Returns what is kept. Raises NoRecord where there is nothing, or it does not hold for what is checked out."""
+def record_of(root: Path, also: Collection[str] = ()) -> Record:
+    """Returns what is kept. Raises NoRecord where there is nothing, or it does not hold for what is checked out.
+
+    `also`: other releases of Triton that it holds for.
+    """
     try:
-        return _checked(root, json.loads((root / FILE).read_text(encoding="utf-8")))
+        return _checked(root, json.loads((root / FILE).read_text(encoding="utf-8")), also)
     except FileNotFoundError:
         raise NoRecord(f"There is no {FILE}.") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -47,10 +51,11 @@ def record_of(root: Path) -> Record:
         raise NoRecord(str(why)) from None
 
 
-def _checked(root: Path, kept: dict) -> Record:
+def _checked(root: Path, kept: dict, also: Collection[str]) -> Record:
     """Returns what is kept. Raises NoRevision where it, or what was proven with it, is not what is here."""
     commit, seed, versions = kept["commit"], seed_of(str(kept["seed"])), _versions()
-    if kept["versions"] != versions:
+    compared = [name for name in PACKAGES if name != "triton" or versions[name] not in also]
+    if any(kept["versions"][name] != versions[name] for name in compared):
         here = ", ".join(f"{name} {number}" for name, number in versions.items())
         raise NoRevision(f"{FILE} tells of other releases than {here}.")
     if not isinstance(commit, str) or len(commit) < 40 or not commit.isalnum():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
-from grader.author.git import NoRevision, git
-from grader.course.folder import Folder, all_folders
+from grader.author.git import NoRevision, git, git_text
+from grader.course.folder import ROW, Folder, all_folders, path_of
 from grader.course.gate_figures import FIGURES
 
 # Where no proof runs, see tests/author/test_touched.py: it runs pytest where it is, and gpu/pool only with a GPU.
@@ -20,6 +21,60 @@ OF_OPERATION = re.compile(r"grader/operations/(?!__init__|bounds|comparison|hypo
 OF_ALL = re.compile(r"grader/|(pyproject\.toml|constraints\.txt)$")
 OF_ONE = re.compile(r"(?:exercises|solutions|hints|tests/(?:mutants|accepted|cheats|gates))/(\d\d_[a-z0-9_]+)")
 OF_FIGURES = f"tests/gates/{FIGURES}"  # one file, a few entries for each exercise
+OF_TESTS = re.compile(r"^exercises/(\d\d_([a-z0-9_]+))/test_\2\.py$", re.MULTILINE)
+COURSE_MD = "course.md"
+OF_PAGES = re.compile(r"docs/|(?:README|course)\.md$|tests/(?:proven|mutants/first_tests)\.json$")
+
+
+class MoreChanged(Exception):
+    """What else has changed than exercises and pages, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """`ids`: exercises and lessons with other files, or with another one next; `operations`: new, and stated by these
+    alone; `pages`: paths of texts, and of what a proof keeps."""
+
+    ids: frozenset[str]
+    operations: frozenset[str]
+    pages: tuple[str, ...]
+
+
+def change_of_exercises(root: Path, revision: str) -> Change:
+    """Returns what has changed since the revision. Raises MoreChanged where that is not exercises and pages alone, and
+    NoRevision."""
+    ids: set[str] = set()
+    new: set[str] = set()
+    pages = []
+    for path in _changed_since(root, revision):
+        operation = OF_OPERATION.match(path)
+        if OF_ONE.match(path) or path == OF_FIGURES:
+            ids |= _ids_touched_by(path, root, revision)
+        elif operation and (root / path).exists() and git(root, "cat-file", "-e", f"{revision}:./{path}").returncode:
+            new.add(operation[1])
+        elif OF_PAGES.match(path):
+            pages.append(path)
+        else:
+            raise MoreChanged(f"{path} changed since {revision}.")
+    for name in sorted(new):
+        if others := _ids_that_name(name, root) - ids:
+            raise MoreChanged(f"{min(others)} states the new operation {name}.")
+    return Change(frozenset(ids | _ids_with_another_next(root, revision)), frozenset(new), tuple(pages))
+
+
+def _ids_with_another_next(root: Path, revision: str) -> set[str]:
+    """A run of an exercise names the exercise that follows it on the path."""
+    before = git_text(root, "ls-tree", "-r", "--name-only", revision, "./exercises")
+    rows = git(root, "show", f"{revision}:./{COURSE_MD}").stdout
+    old = _follows({match[1] for match in OF_TESTS.finditer(before)}, ROW.findall(os.fsdecode(rows)))
+    new = _follows({folder.id for folder in all_folders(root)}, path_of(root))
+    return {id for id in old.keys() | new.keys() if old.get(id) != new.get(id)}
+
+
+def _follows(ids: set[str], rows: list[str]) -> dict[str, str]:
+    place = {id: place for place, id in enumerate(rows)}
+    path = sorted(sorted(ids), key=lambda id: place.get(id, len(place)))
+    return dict(zip(path, [*path[1:], ""]))
 
 
 def touched_since(root: Path, revision: str) -> tuple[list[Folder], str]:
