@@ -58,17 +58,17 @@ def facts() -> dict[str, str]:
 def compiled(exercise: Folder, path: Path, target: str) -> Iterator[tuple[str, str]]:
     """Yields a name and the facts of each kernel that the exercise's tests of machine code compile."""
     from grader.course.folder import load_test_file
-    from grader.course.stated_calls import COMPILED, asked
     from grader.gpu.compiled_facts import facts_of
     from grader.gpu.models import MODELS
     from grader.judge.judge import Judge
     from grader.judge.run import Run
+    from grader.judge.uses import Compiled, asked
 
     file, run = load_test_file(exercise), Run(exercise, str(path), seed=1, model=MODELS[target])
     judge = Judge(file.exercise, run)
     try:
-        for call in asked(file, COMPILED):
-            trial = judge.trial(call.test, call.data, file.exercise.dtypes[0], None, call.constants)
+        for call in asked(file, Compiled):
+            trial = call.trials(judge)[0]
             plan = run.recording(file.exercise, trial, ("ptx", "ttgir")).plan
             if plan.error is not None:
                 yield call.test, f"not compiled: {plan.error.message[:200]}"

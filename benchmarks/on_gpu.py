@@ -19,7 +19,6 @@ import torch
 import triton
 
 from grader.course.folder import Folder, all_folders, load_test_file
-from grader.course.stated_calls import THROUGHPUT, asked
 from grader.course.trial import trial_of
 from grader.course.wanted_results import wanted_of
 from grader.gpu.answers import ANCHOR, TORCH
@@ -32,6 +31,7 @@ from grader.gpu.nvml import Clocks
 from grader.gpu.plan import Recording
 from grader.judge.judge import Judge
 from grader.judge.run import Run
+from grader.judge.uses import Throughput, asked
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data, normal
 
@@ -66,9 +66,9 @@ def cases(folder: Folder) -> list[Case]:
     """What the tests of an exercise time, then what is timed besides."""
     module = load_test_file(folder)
     stated = []
-    for call in asked(module, THROUGHPUT):
+    for call in asked(module, Throughput):
         label = trial_of(module.exercise, call.test, call.data, module.exercise.dtypes[0]).data_label
-        stated.append(Case(folder.number, f"{folder.id}, {label}", call.data, call.options.get("anchor", "copy")))
+        stated.append(Case(folder.number, f"{folder.id}, {label}", call.data, call.anchor))
     return stated + [case for case in MORE if case.exercise == folder.number]
 
 

@@ -60,7 +60,7 @@ __all__ = list(_HOME)
 
 
 def __getattr__(name: str):
-    """Imports a name's module when it is first asked for: torch takes a second, and a pytest plugin must not."""
+    """Imports a name's module at its first use: importing torch takes a second, and a pytest plugin must start fast."""
     if name not in _HOME:
         raise AttributeError(f"module 'grader' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -1,7 +1,7 @@
-"""`course ...`: the commands beside pytest. A command's module is imported when the command is asked for.
+"""The commands `course ...`. A command's module is imported when the command is used.
 
-What ends a command with one sentence and exit status 1 is a click.ClickException, wherever it is raised; a fault of
-the machine becomes one here.
+A click.ClickException ends a command with its sentence and exit status 1, wherever it is raised. A fault of the machine
+is turned into a click.ClickException here.
 
 Modules of commands import torch, triton or pytest inside the functions that need them: `course status` has to answer
 at once.
@@ -42,7 +42,7 @@ COMMANDS = {
     "grade": "grader.classroom.class_commands:grade",
 }
 
-NEEDED = ("torch", "triton", "pytest", "numpy")  # by some commands; all of them are installed with the course
+NEEDED = ("torch", "triton", "pytest", "numpy")  # by some commands; all are installed with the course
 
 
 class LazyGroup(click.Group):
@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
             said = f"{error.name} is not installed in this environment. Next: set it up as README.md says"
             raise click.ClickException(said) from None
         except click.ClickException as error:
-            # click declares it as final, and shows what stands there; a new exception would lose the command's usage
+            # click declares `message` as final, and shows what it holds; a new exception would lose the command's usage
             error.message = several_lines(error.message)  # type: ignore[misc]
             raise
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and files that are kept before they are overwritten."""
+"""Writes files whole or not at all, and keeps copies of files before they are overwritten."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Whoever reads `path`, also after a crash, finds the old text or the new one, never a part."""
+    """Writes a file so that its readers, also after a crash, find the old text or all of the new. Raises OSError."""
     temporary = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
@@ -25,16 +25,16 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Below `folder`, what processes of this machine left that were killed in the middle of `write_whole`."""
+    """Removes files below `folder` that processes of this machine left, killed in the middle of `write_whole`."""
     for path in folder.rglob(f".*.{os.uname().nodename}.*"):
         process = path.suffix.removeprefix(".")
         if process.isdecimal() and not Path("/proc", process).exists():
-            with contextlib.suppress(PermissionError):  # another's
+            with contextlib.suppress(PermissionError):  # another user's file
                 path.unlink(missing_ok=True)
 
 
 def keep_aside(path: Path) -> Path:
-    """Copies a file to the first free NAME.kept1, NAME.kept2, ... beside it; the copy's path."""
+    """Copies a file to the first free NAME.kept1, NAME.kept2, ... in its folder. Returns the path. Raises OSError."""
     content = path.read_bytes()
     numbers = itertools.count(1)
     while True:

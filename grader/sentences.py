@@ -1,7 +1,7 @@
-"""Sentences about a failure: the words stand in tables, and what is found fills them in.
+"""Sentences about a failure: tables hold the words, and evidence fills them in.
 
-A table is an enumeration; a member is a sentence with fields in braces. Called with what was found it is `Said`: which
-sentence, and its evidence as data. Nobody but `Said.text` puts the two together.
+A table is an enumeration; a member is a sentence with fields in braces. Calling a member with evidence returns a
+`Said`, which keeps the sentence and its evidence apart. `Said.text` alone puts the two together.
 
     class Memory(Sentence):
         NO_MASK = "The tl.{function} in line {line} has no mask: {count:#lane} past the end of {name} take part in it."
@@ -19,27 +19,27 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-Value = str | int | float | Sequence  # of numbers and texts: what JSON can say
-Fields = dict[str, Value]  # what fills a sentence in, by the names of its fields
+Value = str | int | float | Sequence  # a sequence of numbers and texts: all can be written as JSON
+Fields = dict[str, Value]  # the evidence of a sentence, by the names of its fields
 
 
 class Sentence(Enum):
-    """Base of the tables. As format specifications "#element" counts (1 element, 2 elements), "," joins a list, and "_"
-    puts blanks between thousands."""
+    """The base class of the tables. In a field's format, "#element" counts (1 element, 2 elements), "," joins a list,
+    and "_" puts blanks between thousands."""
 
     @property
     def id(self) -> str:
-        """ "memory.no-mask", as `--result` calls it."""
+        """The name of the sentence in the file of `--result`, such as "memory.no-mask"."""
         table = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", type(self).__name__).lower()
         return f"{table}.{self.name.lower().replace('_', '-')}"
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """The names of its evidence."""
+        """The names of the fields that evidence fills in."""
         return frozenset(field for _, field, _, _ in string.Formatter().parse(self.value) if field)
 
     def __call__(self, **evidence: Value) -> Said:
-        """Raises TypeError where the evidence is not that of the sentence."""
+        """Fills in the sentence. Raises TypeError for names other than its fields, and for values that are no data."""
         if evidence.keys() != self.fields:
             raise TypeError(f"{self.id} takes {sorted(self.fields)}, and was given {sorted(evidence)}")
         if strange := [name for name, value in evidence.items() if not _is_data(value)]:
@@ -49,7 +49,7 @@ class Sentence(Enum):
 
 @dataclass(frozen=True)
 class Said:
-    """One sentence of a finding: `evidence` is what it was made of, by the names of its fields."""
+    """A sentence, and the evidence that fills it in, by the names of its fields."""
 
     sentence: Sentence
     evidence: dict[str, Value]
@@ -59,7 +59,7 @@ class Said:
         return _WORDS.vformat(self.sentence.value, (), self.evidence)
 
     def to_json(self) -> dict:
-        """Numbers that JSON has no word for, NaN and infinities, are texts."""
+        """Returns the id and the evidence. NaN and infinities, for which JSON has no word, become texts."""
         return {"sentence": self.sentence.id, "evidence": {name: _as_json(one) for name, one in self.evidence.items()}}
 
 
@@ -90,6 +90,6 @@ def _as_json(value: Value) -> Value:
 
 
 def count_text(count: float, noun: str) -> str:
-    """ "1 element", "2 elements", "2 processes", "2 bytes" """
+    """Returns a number with its noun, in the plural unless it is 1: "1 element", "2 processes", "2 bytes"."""
     plural = f"{noun}es" if noun.endswith("ss") else noun if noun.endswith("s") else f"{noun}s"
     return f"{count} {noun if count == 1 else plural}"

@@ -87,7 +87,9 @@ class Bench:
         self.judge = Judge(exercise_of(id), self.run)
 
     def check(self, *data, **options):
-        return self.judge.check("test_a_case", data, **options)
+        from grader.judge.uses import Check
+
+        return Check.of("test_a_case", *data, **options).verdict(self.judge)
 
 
 @pytest.fixture

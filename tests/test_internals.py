@@ -93,11 +93,15 @@ def test_classes_that_share_a_name_are_those_that_it_tells_of():
 
 
 def test_what_is_not_there_is_seen():
-    assert places("`judge/judge.py::Judge.check`, `a.b`, `wire/`") == [("judge/judge.py", "Judge.check"), ("wire/", "")]
+    assert places("`judge/judge.py::Judge.begin`, `a.b`, `wire/`") == [("judge/judge.py", "Judge.begin"), ("wire/", "")]
     assert path_of("judge/jury.py") is None
-    judge = path_of("judge/judge.py")
-    assert is_defined(judge, "Judge.check") and is_defined(judge, "MOST_ENDED") and is_defined(judge, "Judge.run")
-    assert not is_defined(judge, "check") and not is_defined(judge, "Judge.checks")
+    judge = path_of("judge/history.py")
+    assert (
+        is_defined(judge, "History.kernels")
+        and is_defined(judge, "MOST_ENDED")
+        and is_defined(judge, "History.failures")
+    )
+    assert not is_defined(judge, "kernels") and not is_defined(judge, "History.kernel")
 
 
 def test_every_room_stands_on_its_floor():

@@ -1,6 +1,6 @@
-"""Results that no kernel may get away with: zeros, an input, NaN, the result of another call.
+"""Results with which no kernel may pass: zeros, NaN, an input, an input's mean, the result of another call.
 
-Every case must fail them. A case that accepts one of them judges nothing; it is found here before a learner finds it.
+Every case must reject them. A case that accepts any of them judges nothing; it is found here before a learner finds it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ import torch
 
 from grader.course.exercise import Exercise
 from grader.course.folder import Folder, load_test_file
-from grader.course.stated_calls import CHECK, TRAFFIC, asked
 from grader.course.trial import Trial, trial_of
 from grader.course.wanted_results import Wanted, wanted_of
+from grader.judge.uses import Check, Traffic, asked
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.operations.comparison import compare
 
 
 def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
-    """Complaints: which case would accept which constant. Of several results all have to be taken in."""
+    """Returns a complaint for each constant that a case would accept, as all of its results if there are several."""
     module = load_test_file(folder)
     exercise, complaints = module.exercise, []
-    for case in asked(module, CHECK, TRAFFIC):  # the fixtures that compare values of the whole result here
+    cases: list[Check | Traffic] = asked(module, Check, Traffic)  # they compare whole results without a GPU
+    for case in cases:
         for dtype in exercise.dtypes:
-            trial = trial_of(exercise, case.test, case.data, dtype, case.options.get("bound"))
+            trial = trial_of(exercise, case.test, case.data, dtype, case.bound)
             inputs = trial.inputs(seed)
             given, place = exact(inputs), "the result" if len(exercise.results) == 1 else "each result"
             taken = [
@@ -43,7 +44,7 @@ def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
 def _accepted(
     trial: Trial, wanted: Wanted, inputs: list[Argument], ref: torch.Tensor, before: torch.Tensor, exercise: Exercise
 ) -> list[str]:
-    """What would be taken for a result. `before`: what another call gives in its place."""
+    """Returns the names of the constants that would pass as the result. `before`: the result for other inputs."""
     return [
         name
         for name, candidate in _candidates(wanted, dict(tensors_of(exercise.arguments, inputs)), ref, before)

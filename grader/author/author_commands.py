@@ -91,6 +91,7 @@ def check(
 
     from grader.author.check import check as check_all
     from grader.author.choice import Choice
+    from grader.author.git import NoRevision
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 
@@ -110,6 +111,8 @@ def check(
         _keep(done, findings, number if record else None)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}. It was not written.") from None
+    except NoRevision as why:
+        raise click.ClickException(f"The proof was not recorded: {why}") from None
     click.echo(f"{done.complaints or 'No'} complaint{'s' * (done.complaints != 1)}.")
     raise SystemExit(1 if done.complaints else 0)
 
@@ -126,7 +129,10 @@ def _may_record(exercises: tuple[str, ...], changed: str | None, since_record: b
 
 
 def _keep(done: Checked, findings: Path | None, recorded: int | None) -> None:
-    """Keeps what was found, and what is proven with the seed `recorded`. Raises OSError."""
+    """Writes the findings to a file, and the record of a proof without complaints, by their options.
+
+    Raises OSError, and NoRevision where git fails.
+    """
     from grader.author import first_tests, kept_findings, record
 
     if findings:
@@ -139,7 +145,7 @@ def _keep(done: Checked, findings: Path | None, recorded: int | None) -> None:
 
 
 def _seed(text: str | None, to_compare: bool) -> int | None:
-    """Returns the seed of all runs; None where each draws its own. Says which it is where nobody has chosen it."""
+    """Returns the seed of all runs; None where each draws its own. Prints a seed that no option states as a number."""
     from grader.author import kept_findings
     from grader.author.record import NoRecord, record_of
     from grader.author.seed import NoSeed, seed_of, seed_of_tree
@@ -162,7 +168,7 @@ def _seed(text: str | None, to_compare: bool) -> int | None:
 
 
 def _chosen(exercises: tuple[str, ...], changed: str | None, since_record: bool) -> tuple[list[Folder], list[Folder]]:
-    """Returns all exercises that are asked about, and those that are touched by what has changed, if that is asked."""
+    """Returns the exercises that are asked for, and the exercises that the change can touch; without a change, all."""
     from grader.author.git import NoRevision
     from grader.author.record import NoRecord, record_of
     from grader.author.touched import touched_since

@@ -1,4 +1,4 @@
-"""`course check`: the author's proof that the exercises are sound, side by side on all cores."""
+"""`course check`: the author's proof that the exercises are sound, in parallel on all cores."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def check(
     begin: Callable[[int], Callable[[], None]],
     choice: Choice = ALL,
 ) -> Checked:
-    """Says one line per exercise and one per complaint.
+    """Makes the chosen proofs of these exercises. Says a line for each exercise and for each complaint.
 
-    `begin` is told how many submissions there are, and gives what is called after each.
+    `begin` takes the number of submissions, and returns the function that is called after each.
     """
     context = get_context("spawn")  # fork would copy threads and locks of torch
     with ProcessPoolExecutor(workers, mp_context=context, initializer=proving.prepare) as pool:
@@ -75,7 +75,7 @@ def check(
 
 
 def _complaints_of_code(folder: Folder) -> list[str]:
-    """What takes torch to find out; for a worker."""
+    """Returns the complaints that take torch to find. Called in a worker."""
     from grader.author import gates, lesson_points, proven_answers
     from grader.author.accepted_constants import accepted_constants
 
@@ -100,7 +100,7 @@ def _shown(path: Path, folder: Folder) -> str:
 
 
 def _static_complaints(folder: Folder) -> Iterator[str]:
-    """What reading the files is enough for."""
+    """Yields the complaints that follow from reading the files alone."""
     yield from _stub_complaints(folder)
     accepted = len(list((folder.root / "tests" / "accepted" / folder.id).glob("*.py")))
     with contextlib.suppress(BadMutant):  # which is a complaint of its own

@@ -1,4 +1,4 @@
-"""Which proofs `course check` makes of an exercise, and in which way it makes each."""
+"""The choice of the proofs that `course check` makes of an exercise, and of the way that it makes each."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 
 from grader.author.proof import Proof, Way
 
-SHARE_IN_ORDER = 0.1  # of the mutants: a learner's run asks the tests in the order of their file
-BY_PYTEST = ("stub", "solution", "mutant")  # the first of each kind, in a drawn order
+SHARE_IN_ORDER = 0.1  # of the mutants are asked all tests in the order of their file, as in a learner's run
+BY_PYTEST = ("stub", "solution", "mutant")  # of each kind, one proof is drawn that uses pytest
 
 
 @dataclass(frozen=True)
 class Choice:
-    """`whole`: each run goes on to its end, also where a mutant is rejected before. `seed`: of all runs; without, each
-    draws its own.
+    """The choice of proofs. `whole`: each run goes on to its end, also after a mutant is rejected. `seed`: of all runs;
+    None: each run draws its own.
 
-    `share`: how many proofs are drawn of the exercises in `untouched`, by their ids. `records`: whether the first tests
-    of mutants are looked for. `compares`: whether what is found will be compared with what another check finds.
+    `share`: the share of proofs to draw for the exercises in `untouched`, a set of their ids. `records`: the first
+    tests of mutants are looked for. `compares`: the findings will be compared with the findings of another check.
     """
 
     whole: bool = False
@@ -30,7 +30,7 @@ class Choice:
     compares: bool = False
 
     def ways(self, id: str, proofs: list[Proof], first: dict[str, tuple[str, ...]]) -> Iterator[tuple[Proof, Way]]:
-        """Yields the proofs of an exercise that are made, and the way of each. `first`: the first tests of mutants."""
+        """Yields the proofs to make of an exercise, each with its way. `first`: first tests, by the name of a proof."""
         numbers = random.Random(None if self.seed is None else f"{self.seed} {id}")
         shuffled = numbers.sample(proofs, len(proofs))
         if id in self.untouched:

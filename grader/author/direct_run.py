@@ -1,7 +1,7 @@
-"""A submission judged by the fixtures and the session that pytest's plugin uses, without a run of pytest's.
+"""Judges a submission with the fixtures and the session of pytest's plugin, without a run of pytest.
 
-A run of pytest's takes longer than most verdicts. So an exercise's tests are collected once in a process, and called
-with what the plugin would give them.
+A run of pytest takes longer than most verdicts. So an exercise's tests are collected once in a process, and called
+with the fixtures that the plugin would give them.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ import pytest
 from grader.author.first_tests import candidates
 from grader.author.proof import Outcome, Proof, Way, is_found, outcome_of
 from grader.course.folder import Folder
-from grader.course.stated_calls import FIXTURES
+from grader.judge.uses import USES
 from grader.processes import bubblewrap
 from grader.processes.interpreter_process import Interpreter
-from grader.session import fixtures
 from grader.session.machine import Machine, machine_for
 from grader.session.result_file import as_json
 from grader.session.session import Grading, Session
 
-SHARE_OF_DRAWN = 1 / 3  # for an accepted kernel: each run draws others, and the stated calls are judged as well
+SHARE_OF_DRAWN = 1 / 3  # for an accepted kernel: each run draws other calls, and the stated calls are judged as well
 
 
 def outcome(proof: Proof, submission: Path, way: Way) -> Outcome:
-    """Asks the first tests, if there are any; then all in the order of their file, unless those have told enough."""
+    """Returns the outcome of the first tests if they reject a mutant; else of all tests in the order of their file."""
     tests = {test.name: test for test in tests_of(proof.exercise)}
     if way.first_tests and all(name in tests for name in way.first_tests):
         grading = _graded(proof, submission, way, [tests[name] for name in way.first_tests])
@@ -47,7 +46,7 @@ def outcome(proof: Proof, submission: Path, way: Way) -> Outcome:
 def _first_tests(
     proof: Proof, submission: Path, grading: Grading, failed: str, tests: dict[str, pytest.Function]
 ) -> tuple:
-    """Returns the names of few tests that are enough with the data of this run, and so with those of most others."""
+    """Returns the names of a few tests that reject the mutant with this run's data, and so with most others; or ()."""
     asked = tuple(test.name for test in grading.results)
     for names in candidates(list(tests), failed):
         if names == asked:
@@ -63,7 +62,7 @@ def _tells_enough(proof: Proof, grading: Grading) -> bool:
 
 
 def _graded(proof: Proof, submission: Path, way: Way, items: list[pytest.Function]) -> Grading:
-    """Asks these tests; up to the finding, unless the run is to be whole."""
+    """Asks these tests in order, up to the finding unless the run is to be whole. Returns the grading."""
     session = _session(proof, submission, way)
     (grading,) = session.gradings.values()
     grading.tests, grading.started = len(items), time.monotonic()
@@ -79,7 +78,7 @@ def _graded(proof: Proof, submission: Path, way: Way, items: list[pytest.Functio
 
 
 def _session(proof: Proof, submission: Path, way: Way) -> Session:
-    """Mutants alone are trusted: of all others a cheat, if it were any, must be found out."""
+    """Returns a session for this submission. Mutants alone are trusted: a cheat of another kind must be noticed."""
     option = SimpleNamespace(
         submission=str(submission), seed=way.seed, device="auto", target=None, hidden=None, result=None, thorough=False
     )
@@ -94,9 +93,10 @@ def _session(proof: Proof, submission: Path, way: Way) -> Session:
 
 
 def _error_of(session: Session, item: pytest.Function) -> BaseException | None:
-    """Calls a test; returns what it ended with, which pytest would turn into its outcome."""
+    """Calls a test. Returns the exception that ended it, which pytest would turn into its outcome; None without."""
     try:
-        item.obj(**{name: getattr(fixtures, name)(session, item) for name in FIXTURES if name in item.fixturenames})
+        asked = {name: kind for name, kind in USES.items() if name in item.fixturenames}
+        item.obj(**{name: functools.partial(session.settle, item, kind) for name, kind in asked.items()})
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
         return error
     return None
@@ -123,12 +123,12 @@ class _Collected:
 
 @functools.cache
 def _machine() -> Machine:
-    """Of all runs in this process. Its nurseries are started by the first submission that needs them."""
+    """Returns the machine of all runs in this process. Nurseries start with the first submission that needs them."""
     option = SimpleNamespace(device="auto", target=None, isolation=bubblewrap.LIMITS, collectonly=True)
     return machine_for(option, [])
 
 
 @functools.cache
 def _interpreter() -> Interpreter:
-    """Of all runs in this process: it keeps nothing from one call to the next."""
+    """Returns the interpreter of all runs in this process: it keeps nothing from one call to the next."""
     return Interpreter()

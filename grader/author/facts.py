@@ -1,12 +1,12 @@
-"""Facts that prove the answers of a lesson's questions: of a call of the solution or of a mutant, or of kept figures.
+"""Facts that prove the answers of a lesson's questions: about a call of the solution or a mutant, or kept figures.
 
-A question's `proof` is a table that names a fact, and what the fact is about:
+A question's `proof` is a table that names a fact and its subject:
 
     { fact = "programs" }                            programs of all launches; `launch = 2`: of the second alone
     { fact = "launches" }                            launches of the call
     { fact = "idle" }                                programs that load and store nothing
-    { fact = "loads", of = "x" }                     bytes that are loaded of x, by the bytes of x
-    { fact = "stores", of = "z" }                    bytes that are stored to z, by the bytes of z
+    { fact = "loads", of = "x" }                     bytes that are loaded of x, divided by the bytes of x
+    { fact = "stores", of = "z" }                    bytes that are stored to z, divided by the bytes of z
     { fact = "bytes" }                               bytes that are loaded and stored, of all tensors
     { fact = "masked", of = "x", program = [2] }     lanes that are masked off in the program's first access to x
     { fact = "first", of = "x", program = [2] }      the least element number that this access touches
@@ -15,11 +15,11 @@ A question's `proof` is a table that names a fact, and what the fact is about:
     { fact = "result", of = "z", at = [0, 1] }       an element of a result
     { fact = "wrong", of = "z" }                     elements of a result that the reference contradicts
     { fact = "faster", rungs = ["one", "two"] }      0 or 1: which rung of the ladder was measured as the faster
-    { fact = "times faster", rungs = ["one", "two"] }    the second rung's speed by the first rung's
+    { fact = "times faster", rungs = ["one", "two"] }    the second rung's speed, divided by the first rung's
 
-A call is the exercise's small example, or `call = { x = [[1, 2, 3]], BLOCK_N = 4 }`: an argument's numbers, or its
-shape as "3 x 5" where whole numbers are drawn, "none" for an option, and constants of the file. `dtype = "float16"`
-takes a dtype that is not the exercise's first; `mutant = "name"` takes a mutant for the solution.
+The call is the exercise's small example, or is stated as `call = { x = [[1, 2, 3]], BLOCK_N = 4 }`. This gives for
+each argument its numbers, or its shape as "3 x 5", for which whole numbers are drawn, or "none" to leave out an option;
+and constants of the file. `dtype = "float16"` replaces the exercise's first dtype; `mutant = "name"` the solution.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from grader.wire.reply import Reply
 
 SEED = 0
-WRONG = 0.01  # absolute and relative: a wrong element of a question differs by more than digits
-NONE = "none"  # of an option that a call leaves out
+WRONG = 0.01  # absolute and relative tolerance: a wrong element of a question differs by more than rounding
+NONE = "none"  # stands for an option that a call leaves out
 SHAPE = re.compile(r"\d+(?: x \d+)*")
 OF_CALL = frozenset({"call", "dtype", "mutant"})
-FIELDS = {  # what a fact needs, and what it may have
+FIELDS = {  # for each fact, the fields that it needs, and the fields that it may have
     "programs": (frozenset(), OF_CALL | {"launch"}),
     "launches": (frozenset(), OF_CALL),
     "idle": (frozenset(), OF_CALL),
@@ -72,7 +72,7 @@ class NoFact(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """A call whose facts are asked for: its values, and what carrying it out has told."""
+    """A call whose facts are asked for: the trial, its inputs, and the interpreter's reply."""
 
     exercise: Exercise
     run: Run
@@ -121,7 +121,7 @@ def _of_ladder(folder: Folder, fact: str, rungs: list[str]) -> float:
 
 
 def figures_of(folder: Folder) -> dict[str, float]:
-    """The share of the anchor's speed that each measured rung of the ladder reaches, by the rung's name."""
+    """Returns the share of the anchor's speed that each measured rung of the ladder reaches, by the rung's name."""
     path = folder.solution_file.with_name("ladder.json")
     rungs = json.loads(path.read_text(encoding="utf-8"))["rungs"] if path.exists() else {}
     return {name: figures["share"] for name, figures in rungs.items() if figures["share"]}
@@ -159,7 +159,7 @@ def _carried_out(run: Run, exercise: Exercise, fact: str, proof: dict) -> Call:
 
 
 def _trial(exercise: Exercise, proof: dict, run: Run) -> tuple[Trial, list]:
-    """The call as a trial, and its arguments."""
+    """Returns the call that a proof states as a trial, and its arguments. Raises NoFact."""
     from grader.course.trial import Trial
     from grader.wire.reply import DTYPES
 
@@ -303,7 +303,7 @@ def _value(call: Call, proof: dict) -> float:
 
 
 def _held(steps: list, variable: str, turn: int | None) -> list[str]:
-    """The numbers of the last value of this name, up to the end of a turn of the outermost loop."""
+    """Returns the numbers that a variable held last, up to the end of a turn of the outermost loop; [] for none."""
     found: list[str] = []
     for step in steps:
         if turn is not None and step.kind == "turn" and step.depth == 1 and step.turn > turn:

@@ -1,7 +1,7 @@
-"""The tests that a mutant is asked first: those that alone have rejected it, when everything was last proven.
+"""The first tests of a mutant: a few tests that were enough to reject it when everything was last proven.
 
-Most mutants pass many tests before the one that rejects them. Asked first, it takes a sixth of the time. Where these
-tests do not reject a mutant with its sentence, all are asked in the order of their file.
+Most mutants pass many tests before a test rejects them. Asking this test first takes a sixth of the time. If the first
+tests do not reject a mutant with its sentence, all tests are asked in the order of their file.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from grader.author.proof import Outcome
 from grader.files import write_whole
 
 FILE = "tests/mutants/first_tests.json"
-FIRST_OF_FILE = 2  # tests that may have to come before: what a small call shows, a larger one's sentence rests on
+FIRST_OF_FILE = 2  # these may have to be asked too: the sentence about a large call can rest on what a small call shows
 
 
 def read(root: Path) -> dict[str, tuple[str, ...]]:
-    """Returns the names of tests for each mutant that has some, by its own name in messages."""
+    """Returns the names of the first tests of each mutant that has some, by the name of the mutant's proof."""
     file = root / FILE
     if not file.exists():
         return {}
@@ -25,11 +25,11 @@ def read(root: Path) -> dict[str, tuple[str, ...]]:
 
 
 def write(root: Path, outcomes: list[Outcome]) -> None:
-    """Keeps the tests that were found with `Way.finds_first_tests`. Raises OSError."""
+    """Writes the first tests that were found with `Way.finds_first_tests`. Raises OSError."""
     found = {outcome.proof.name: list(outcome.first_tests) for outcome in outcomes if outcome.first_tests}
     write_whole(root / FILE, json.dumps(found, indent=0, sort_keys=True) + "\n")
 
 
 def candidates(in_order: list[str], rejecting: str) -> list[tuple[str, ...]]:
-    """Returns what to try as first tests of a mutant, in an exercise with these tests, the fewest first."""
+    """Returns the groups of tests to try as first tests of a mutant, the smallest first. `in_order`: all tests."""
     return [(rejecting,), (*(name for name in in_order[:FIRST_OF_FILE] if name != rejecting), rejecting)]

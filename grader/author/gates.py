@@ -10,7 +10,7 @@ from grader.judge.speed_rule import LEAST_GAP
 
 
 def complaints(folder: Folder) -> list[str]:
-    """Returns what is wrong with the gates of an exercise."""
+    """Returns a complaint for each timed call whose gate does not follow from its measured figures."""
     kept, found = kept_figures(folder), []
     for call in timed_calls(folder):
         figures = kept.get(f"{folder.id}::{call.test}")
@@ -22,6 +22,6 @@ def complaints(folder: Folder) -> list[str]:
             )
         elif gate_of(figures) is None:
             found.append(f"{call.test}: the solution is not {LEAST_GAP} times as fast as the unwanted version")
-        elif call.gate != gate_of(figures):
-            found.append(f"{call.test} demands {call.gate}, and the measured gate is {gate_of(figures)}")
+        elif call.at_least != gate_of(figures):
+            found.append(f"{call.test} demands {call.at_least}, and the measured gate is {gate_of(figures)}")
     return found

@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 class NoRevision(Exception):
-    """Why git cannot say what was asked, in one sentence."""
+    """git cannot answer a question; the message says why, in one sentence."""
 
 
 def git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Raises NoRevision where there is no git."""
+    """Runs git in `root` and returns the ended process, also if git failed. Raises NoRevision where git is missing."""
     try:
         return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True)
     except FileNotFoundError:
@@ -20,7 +20,7 @@ def git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def git_text(root: Path, *arguments: str) -> str:
-    """Returns what git prints. Raises NoRevision where it fails."""
+    """Returns what git prints, stripped. Raises NoRevision where git fails or is missing."""
     done = git(root, *arguments)
     if done.returncode != 0:
         said = os.fsdecode(done.stderr).strip().splitlines()[-1:]

@@ -1,4 +1,4 @@
-"""`course check --findings FILE`: what every proof found, as lines that can be compared before and after a change."""
+"""`course check --findings FILE`: the findings of all proofs, as lines to compare before and after a change."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ SEED = 1  # of every run whose finding is kept: what is drawn decides which mist
 
 
 def as_text(outcomes: list[Outcome]) -> str:
-    """Sorted, a line each: exercise, where the submission stands, outcome, ids of its failures, first line told.
+    """Returns a line for each outcome, sorted: exercise, submission, outcome, ids of failures, start of the message.
 
-    Separated by tabs; "-" where there is nothing. The id that the diagnosis names comes first.
+    Tabs separate the columns, and "-" stands for an empty column. The id of the diagnosis comes first among the ids.
+    Of the message, only the first line is kept.
     """
     return "".join(f"{line}\n" for line in sorted(map(_line, outcomes)))
 

@@ -1,4 +1,4 @@
-"""The line of a lesson that folds what is graded: its points by kind, made from the test file."""
+"""The line of a lesson behind which "What is graded" is folded: the points by kind, made from the test file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 from grader.course.folder import Folder, load_test_file
+from grader.judge.uses import USES
 
 FOLDED = re.compile(r"^## What is graded\n\n<details><summary>(.*?)</summary>\n\n.+?\n\n</details>\n", re.M | re.S)
 KINDS = {
@@ -17,14 +18,12 @@ KINDS = {
 
 def line_of(folder: Folder) -> str:
     """Returns "17 points: 12 for values and memory safety, 3 for ...", in the order of KINDS."""
-    from grader.session.rubric_items import ITEMS
-
     points: Counter[str] = Counter()
     for name, test in vars(load_test_file(folder)).items():
         if name.startswith("test_"):
             (fixture,) = test.__code__.co_varnames[: test.__code__.co_argcount]
             stated = [mark.args[0] for mark in getattr(test, "pytestmark", []) if mark.name == "points"]
-            points[ITEMS[fixture]] += stated[-1] if stated else 1
+            points[USES[fixture].item] += stated[-1] if stated else 1
     kinds = ", ".join(f"{points[item]:g} for {name}" for item, name in KINDS.items() if points[item])
     return f"{sum(points.values()):g} points: {kinds}"
 

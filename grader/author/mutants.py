@@ -1,4 +1,4 @@
-'''Mutants: wrong submissions, each stated as what it changes in the solution, or a file where it is built otherwise.
+'''Mutants: wrong submissions. Each is stated as changes to the solution or, if it is built otherwise, as a file.
 
 tests/mutants/NN_name.toml, one table for each:
 
@@ -9,9 +9,9 @@ tests/mutants/NN_name.toml, one table for each:
     changes = [["x_ptr + cols, mask=mask", "x_ptr + cols"]]
 
 `changes`: pairs of old and new text. Each old text occurs exactly once in the solution, so that no mutant drifts away
-from what it spoils. `finding`: the id of what rejects it, or several where that depends on what is drawn; `sentence`: a
-part of what a learner reads then, in which " ... " stands for any text, and " | " parts several that may be read. The
-docstring of tests/mutants/NN_name/NAME.py says the same:
+from the code that it spoils. `finding`: the id of the cause that rejects it, or several ids if that depends on drawn
+data. `sentence`: a part of the message that a learner then reads; " ... " in it stands for any text, and " | "
+separates alternatives. The docstring of tests/mutants/NN_name/NAME.py says the same:
 
     """Wrong: the last block reads and writes past the end.
 
@@ -44,7 +44,7 @@ class BadMutant(Exception):
 
 @dataclass(frozen=True)
 class Mutant:
-    """`path`: where it is stated; `text`: the whole submission."""
+    """A mutant. `path`: the file that states it; `text`: the whole submission."""
 
     path: Path
     name: str
@@ -55,7 +55,7 @@ class Mutant:
 
 
 def mutants_of(folder: Folder) -> Iterator[Mutant]:
-    """Those of an exercise, the stated ones first. Raises BadMutant."""
+    """Yields the mutants of an exercise: first the mutants stated as changes, then the files. Raises BadMutant."""
     for path in (stated_in(folder), *sorted(folder_of_files(folder).glob("*.py"))):
         for mutant in _stated(folder) if path.suffix == ".toml" else [_in_file(path)]:
             for unknown in sorted({one for one in mutant.finding.split() if not is_cause(one)}):
@@ -64,7 +64,7 @@ def mutants_of(folder: Folder) -> Iterator[Mutant]:
 
 
 def mutant_of(folder: Folder, name: str) -> Mutant:
-    """Raises KeyError where there is none of this name, BadMutant."""
+    """Returns the mutant with this name. Raises KeyError where there is none, and BadMutant."""
     for mutant in mutants_of(folder):
         if mutant.name == name:
             return mutant

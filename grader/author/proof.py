@@ -1,4 +1,4 @@
-"""A submission that proves something about an exercise: what must come out, and what to say where it does not."""
+"""A submission that proves something about an exercise: the expected outcome, and the complaint about another."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ ROOM_TO_BOUND = 0.85  # a solution closer to its bound than this leaves other ri
 
 @dataclass(frozen=True)
 class Proof:
-    """`finding` must hold the id of what rejects a mutant, `sentence` be part of what is said of it; " ... " in it
-    stands for any text.
+    """A submission and its expected outcome. `finding`: the ids that may reject a mutant. `sentence`: a part of the
+    message about a rejected submission, in the notation of grader/author/mutants.py.
 
-    `may_be_slow`: an odd kernel proves that right values are accepted, however long they take on a GPU.
+    `may_be_slow`: an odd kernel proves that right values are accepted, however long it takes on a GPU.
     """
 
     kind: str  # stub, solution, accepted, mutant or cheat
-    name: str  # where it stands
+    name: str  # its file, and the mutant's name if the file states several
     exercise: Path  # exercises/NN_name
-    submission: Path | str  # the file, or the text of one that is not there yet
+    submission: Path | str  # the file, or the text of a file that is not written yet
     outcome: str
     sentence: str = ""
     finding: str = ""
@@ -37,11 +37,11 @@ class Proof:
 
 @dataclass(frozen=True)
 class Way:
-    """How a submission is judged. `whole`: to the end, also where it was rejected before.
+    """The way in which a submission is judged. `whole`: to the end, also after it is rejected.
 
-    `seed`: of the run, in place of one of its own. `by_pytest`: with the very command that a learner uses. `all_drawn`:
-    an accepted kernel in all drawn calls. `first_tests`: are asked before all others, and alone if they reject a mutant
-    as they have to. `finds_first_tests`: which they could be is found out.
+    `seed`: of the run; None: the run draws its own. `by_pytest`: with the command that a learner uses. `all_drawn`:
+    judges an accepted kernel in all drawn calls. `first_tests`: the tests to ask before all others, and alone if they
+    reject a mutant as expected. `finds_first_tests`: looks for tests that could be the first tests.
     """
 
     whole: bool = False
@@ -54,19 +54,19 @@ class Way:
 
 @dataclass
 class Outcome:
-    """`found`: pass, fail or the like, "" where there is no result; `message`: what a learner reads of it."""
+    """The outcome of a proof. `found`: the run's outcome, "" without a result. `message`: the message for a learner."""
 
     proof: Proof
-    complaint: str  # "" when it came out as it must
+    complaint: str  # "" if the outcome is as expected
     seconds: float = 0.0
     found: str = ""
-    ids: tuple[str, ...] = ()  # of its failures, that of the diagnosis first
+    ids: tuple[str, ...] = ()  # of its failures, the id of the diagnosis first
     message: str = ""
-    first_tests: tuple[str, ...] = ()  # that alone reject a mutant as they have to, where they were looked for
+    first_tests: tuple[str, ...] = ()  # tests that alone reject a mutant as expected, where they were looked for
 
 
 def proofs_of(folder: Folder) -> Iterator[Proof]:
-    """Stub, solutions, accepted kernels, mutants and cheats of an exercise. Raises BadMutant."""
+    """Yields a proof for the stub and for each solution, accepted kernel, mutant and cheat. Raises BadMutant."""
 
     def proof(kind: str, path: Path, outcome: str, **more) -> Proof:
         return Proof(kind, str(path.relative_to(folder.root)), folder.path, path, outcome, **more)
@@ -89,12 +89,12 @@ def proofs_of(folder: Folder) -> Iterator[Proof]:
 
 
 def stated_sentence(path: Path) -> str:
-    """The sentence that the docstring of a cheat says it is rejected with; "" if it states none."""
+    """Returns the sentence that rejects a cheat, as its docstring states it; "" if the docstring states none."""
     return " ".join(_docstring(path).partition(REJECTED_WITH)[2].split())
 
 
 def says_that_it_passes(path: Path) -> bool:
-    """Whether a cheat's docstring says why it may: it wins nothing, and its kernel does the work."""
+    """Returns True if a cheat's docstring says why it may pass: it wins nothing, and its kernel does the work."""
     reason = _docstring(path).partition(PASSES)[2]
     return bool(reason.strip()) and REJECTED_WITH not in _docstring(path)
 
@@ -104,7 +104,7 @@ def _docstring(path: Path) -> str:
 
 
 def outcome_of(proof: Proof, result: dict) -> Outcome:
-    """Compares the result of a run, as `--result` writes it, with what must come out."""
+    """Returns the outcome of a proof, from the result of its run in the form of the file of `--result`."""
     told = result["fault"] or result["message"]
     return Outcome(
         proof, _complaint(proof, result), result["figures"]["seconds"], result["outcome"], _ids(result), told
@@ -112,7 +112,7 @@ def outcome_of(proof: Proof, result: dict) -> Outcome:
 
 
 def is_found(proof: Proof, diagnosis: Verdict) -> bool:
-    """Tells if a run has rejected the submission as it has to be: what comes after proves nothing more."""
+    """Returns True if a run has rejected the submission as expected: later tests prove nothing more."""
     said = " ".join(" ".join(diagnosis.lines).split())
     return bool(proof.sentence) and _fits(proof.sentence, said) and not _finding_complaint(proof, diagnosis.id)
 

@@ -1,4 +1,4 @@
-"""Proof of a lesson's questions: each answer is held to what the grader computes."""
+"""Proves a lesson's questions: compares each answer with the number that the grader computes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NUMBER = re.compile(r"-?(?:\d+(?:\.\d+)?|nan|inf)")
 
 
 def complaints(folder: Folder) -> list[str]:
-    """Answers that are not what the grader computes, questions that cannot be proven, and too few of them."""
+    """Returns complaints about answers that the grader contradicts, unproven questions, and too few questions."""
     try:
         questions = questions_of(folder)
     except (BadQuestion, OSError) as bad:
@@ -60,7 +60,7 @@ def _nearest(choices: tuple[str, ...], computed: float) -> str | None:
 
 
 def _number_in(choice: str) -> float | None:
-    """The number that a choice begins with: 2 of "2 times", NaN of "NaN, as 0 / 0"; None where it begins with words."""
+    """Returns the number at the start of a choice: 2 for "2 times", NaN for "NaN, as 0 / 0"; None if there is none."""
     match = NUMBER.match(choice.strip().lower())
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Proofs one after the other, in a worker of `course check`."""
+"""Makes proofs, one after the other, in a worker of `course check`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(proof: Proof, way: Way) -> Outcome:
 
 
 def prepare() -> None:
-    """Done once in each worker: what pytest would otherwise import, and collect as garbage, for every submission."""
+    """Prepares a worker: imports torch, and freezes its objects, in which pytest would look for garbage in each run."""
     import torch
 
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""A submission judged with the very command that a learner uses, in this process."""
+"""Judges a submission with the command that a learner uses, in this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.session.plugin import NAME
 
 
 class UpToTheFinding:
-    """Ends pytest as soon as the submission is rejected as it has to be."""
+    """A pytest plugin that ends pytest as soon as the submission is rejected as expected."""
 
     _session: pytest.Session  # once it has started
 

@@ -1,7 +1,7 @@
-"""tests/proven.json: the last commit whose exercises have all been proven, and what that proof rests on.
+"""tests/proven.json: the last commit whose exercises were all proven, its files' hash, and the versions of packages.
 
-It keeps the seed of that proof too. CI draws the same data again, so that a run fails because of what has changed
-since, and never because other data were drawn.
+It keeps the seed of that proof too. CI draws the same data again, so that a run fails because of later changes, and
+never because other data were drawn.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from grader.author.seed import seed_of
 from grader.files import write_whole
 
 FILE = "tests/proven.json"
-PACKAGES = ("torch", "triton")  # with other releases of them nothing is proven
+PACKAGES = ("torch", "triton")  # a proof holds for one release of each
 
 
 class CannotRecord(Exception):
-    """Why a proof of this checkout proves no commit, in one sentence."""
+    """A proof of this checkout would prove no commit; the message says why, in one sentence."""
 
 
 class NoRecord(Exception):
-    """Why everything is to be proven, in one sentence."""
+    """There is no record that holds here, so everything is to be proven; the message says why, in one sentence."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """`commit`: the last at which everything was proven; `seed`: from which the runs of that proof drew their data."""
+    """`commit`: the last commit at which everything was proven. `seed`: the seed of all runs of that proof."""
 
     commit: str
     seed: int
 
 
 def record_of(root: Path, also: Collection[str] = ()) -> Record:
-    """Returns what is kept. Raises NoRecord where there is nothing, or it does not hold for what is checked out.
+    """Returns the record. Raises NoRecord where there is none, or it does not hold for the checkout.
 
-    `also`: other releases of Triton that it holds for.
+    `also`: releases of Triton for which it holds as for its own.
     """
     try:
         return _checked(root, json.loads((root / FILE).read_text(encoding="utf-8")), also)
@@ -52,7 +52,7 @@ def record_of(root: Path, also: Collection[str] = ()) -> Record:
 
 
 def _checked(root: Path, kept: dict, also: Collection[str]) -> Record:
-    """Returns what is kept. Raises NoRevision where it, or what was proven with it, is not what is here."""
+    """Returns the record in `kept`. Raises NoRevision where its releases, its commit or its files are not here."""
     commit, seed, versions = kept["commit"], seed_of(str(kept["seed"])), _versions()
     compared = [name for name in PACKAGES if name != "triton" or versions[name] not in also]
     if any(kept["versions"][name] != versions[name] for name in compared):
@@ -68,7 +68,7 @@ def _checked(root: Path, kept: dict, also: Collection[str]) -> Record:
 
 
 def needs_clean_checkout(root: Path) -> None:
-    """Raises CannotRecord where files differ from those of the commit, or there is none."""
+    """Raises CannotRecord where files differ from the commit that is checked out, or git fails."""
     try:
         changed = git_text(root, "status", "--porcelain", "--", ".").splitlines()
     except NoRevision as why:
@@ -78,7 +78,7 @@ def needs_clean_checkout(root: Path) -> None:
 
 
 def write(root: Path, seed: int) -> None:
-    """Keeps that the commit that is checked out is proven with this seed. Raises OSError, NoRevision."""
+    """Writes that the commit that is checked out is proven with this seed. Raises OSError and NoRevision."""
     kept = {"commit": git_text(root, "rev-parse", "HEAD"), "tree": tree(root), "seed": seed, "versions": _versions()}
     write_whole(root / FILE, json.dumps(kept, indent=1) + "\n")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from grader.author.git import NoRevision, tree
 
-DIGITS = 15  # hexadecimal ones of a drawn seed: 60 bits
+DIGITS = 15  # hexadecimal digits of a seed: 60 bits
 
 
 class NoSeed(ValueError):
-    """Why a text is no seed, in one sentence."""
+    """A text is no seed; the message says why, in one sentence."""
 
 
 def seed_of(text: str) -> int:
@@ -22,7 +22,7 @@ def seed_of(text: str) -> int:
 
 
 def seed_of_tree(root: Path) -> tuple[int, str]:
-    """Returns a seed that the committed files below `root` give, and a line that says so; drawn where git fails."""
+    """Returns a seed made from the committed files, or drawn where git fails, and a line that says which of both."""
     try:
         seed = int(tree(root)[:DIGITS], 16)
         return seed, f"Seed {seed}, from the committed files."

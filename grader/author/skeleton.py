@@ -20,13 +20,13 @@ IMPORTED = {"torch", "triton", "tl"}  # by a learner's file, which defines a fun
 
 
 class CannotMake(Exception):
-    """Why no exercise of this name can be made, in one sentence."""
+    """No exercise of this name can be made; the message says why, in one sentence."""
 
 
 def make(root: Path, id: str) -> list[Path]:
-    """Writes exercise NN_name into the course at `root`, whole or not at all; the files, in the order of the work.
+    """Writes exercise NN_name into the course at `root`, whole or not at all. Returns the files in the order of work.
 
-    Raises CannotMake, OSError.
+    Raises CannotMake and OSError.
     """
     _refuse_name(id)
     folder = Folder(root / "exercises" / id)
@@ -58,7 +58,7 @@ def _refuse_what_is_taken(folder: Folder) -> None:
 
 
 def _files(folder: Folder) -> dict[Path, str]:
-    """What to write, the solution first."""
+    """Returns the texts of the new files, the solution first."""
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
     )
@@ -86,7 +86,7 @@ def _title(folder: Folder) -> str:
 
 
 def _write(files: dict[Path, str]) -> None:
-    """All of them, or none: what was written before something failed is taken back."""
+    """Writes all files or none: if something fails, it removes the files and folders that it has made."""
     made: list[Path] = []
     try:
         for path, text in files.items():

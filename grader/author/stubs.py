@@ -13,7 +13,7 @@ CELL = {"schema_version": 3, "grade_id": "submission", "solution": True, "grade"
 
 
 def stub_of(solution: str) -> str:
-    """The solution file with every marked region replaced, everything else byte for byte."""
+    """Returns the solution with every marked region replaced, and everything else byte for byte."""
     config = Config()
     config.ClearSolutions.code_stub = {"python": "\n".join(STUB)}
     cell = nbformat.v4.new_code_cell(solution, metadata={"nbgrader": dict(CELL)})

@@ -1,4 +1,4 @@
-"""`course check --changed REF`: which exercises' proofs a change since a revision of git can touch."""
+"""`course check --changed REF`: the exercises whose proofs a change since a revision of git can touch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.author.git import NoRevision, git, git_text
 from grader.course.folder import ROW, Folder, all_folders, path_of
 from grader.course.gate_figures import FIGURES
 
-# Where no proof runs, see tests/author/test_touched.py: it runs pytest where it is, and gpu/pool only with a GPU.
+# Files that no proof uses: a proof runs pytest in its own process, and gpu/pool only with a GPU.
 OF_NONE = re.compile(
     r"grader/(?:(?:classroom|doctor|learn|show|gpu/pool)/|(?:cli|session/judging_process)\.py$|author/(?:templates/|"
     r"(?:author_commands|git|kept_findings|record|seed|skeleton|touched)\.py$))"
@@ -78,9 +78,9 @@ def _follows(ids: set[str], rows: list[str]) -> dict[str, str]:
 
 
 def touched_since(root: Path, revision: str) -> tuple[list[Folder], str]:
-    """The exercises to prove, and a line that says which and why.
+    """Returns the exercises to prove, and a line that says which and why.
 
-    What is neither committed nor known to git counts as well, unless git ignores it. Raises NoRevision.
+    Changes that are not committed count as well, and so do new files unless git ignores them. Raises NoRevision.
     """
     changed, folders = _changed_since(root, revision), all_folders(root)
     if of_all := [path for path in changed if _touches_all(path)]:
@@ -113,7 +113,7 @@ def _ids_touched_by(path: str, root: Path, revision: str) -> set[str]:
 
 
 def _ids_that_name(operation: str, root: Path) -> set[str]:
-    """Of exercises whose tests state this operation, or another whose file imports it."""
+    """Returns the ids of the exercises whose tests state this operation, or an operation whose file imports it."""
     names = {operation}
     before: set[str] = set()
     while names != before:
@@ -134,7 +134,7 @@ def _ids_with_other_figures(root: Path, revision: str) -> set[str]:
 
 
 def _changed_since(root: Path, revision: str) -> list[str]:
-    """Paths below `root`, as git writes them, those that are gone as well."""
+    """Returns the paths of changed, new and deleted files below `root`, as git writes them. Raises NoRevision."""
     if git(root, "rev-parse", "--is-inside-work-tree").returncode != 0:
         raise NoRevision(f"{root} is no checkout of git: what has changed there cannot be told.")
     # What begins with "-" is an option to git, also where a revision is expected.

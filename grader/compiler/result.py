@@ -95,6 +95,8 @@ def read_answer(header: dict, blob: bytes, model: GpuModel | AmdModel) -> Compil
     compiled = Compiled(_kernel(metadata), metadata, optimised, laid_out)
     compiled.descriptors = items(header, "descriptors", lambda data: build(TensorMapForm, data))
     compiled.kernel.texts = {name: texts[name] for name in (*TEXTS, ASSEMBLY) if name in texts}
+    if isinstance(model, AmdModel) and ASSEMBLY not in texts:
+        raise ProtocolError(f"there is no {ASSEMBLY}")
     if "cubin" in parts and isinstance(model, GpuModel):
         return _with_code(compiled, parts["cubin"], model)
     return compiled

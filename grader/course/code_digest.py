@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 import hashlib
 
+HAVE_DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
 
 def digest_of_code(text: str) -> str:
     """Returns 16 hexadecimal digits that depend on the code of a module, and not on its comments, its blank lines, or
-    the docstrings of the module and its functions. Raises SyntaxError."""
+    its docstrings. Raises SyntaxError."""
     return hashlib.sha256(ast.unparse(_without_docstrings(ast.parse(text))).encode()).hexdigest()[:16]
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node) is not None:
+        if isinstance(node, HAVE_DOCSTRINGS) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
     return tree

@@ -35,7 +35,7 @@ class Cut:
         with ":" at the same place."""
         sizes = []
         for dimension, letter in enumerate(self.results[result]):
-            found = (_size(dimension, letter, self.inputs[name], one) for name, one in inputs.items())
+            found = (_size(dimension, letter, self.inputs.get(name, []), one) for name, one in inputs.items())
             sizes.append(next(size for size in found if size is not None))
         return tuple(sizes)
 

@@ -42,10 +42,15 @@ def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
 
 def _rows(data: tuple[Recipe, ...]) -> int:
     """Returns the size of the first argument's first axis. Raises TypeError where that argument is no tensor."""
+    return first_tensor(data).shape[0]
+
+
+def first_tensor(data: tuple[Recipe, ...]) -> Data:
+    """Returns the data set of the first argument. Raises TypeError where that argument is no tensor."""
     first = data[0]
     if not isinstance(first, Data):
         raise TypeError(f"a call's first argument has to be a tensor, and it is {first!r}")
-    return first.shape[0]
+    return first
 
 
 def _indices_below(size: int, most: int, below: int, *least: int) -> Step:

@@ -28,15 +28,22 @@ class Medal:
 
     @staticmethod
     def from_figures(figures: dict[str, float]) -> Medal | None:
-        """Returns the medal in a test's figures, None if there is none; raises KeyError, ValueError or IndexError."""
+        """Returns the medal in a test's figures, None if there is none; raises KeyError, ValueError or TypeError."""
         if "medal" not in figures:
             return None
-        return Medal(MEDALS[int(figures["medal"]) - 1], float(figures["of_solution"]))
+        return Medal(_medal_of(figures["medal"]), float(figures["of_solution"]))
+
+
+def _medal_of(number: float) -> str:
+    """Returns the medal that has this number in figures, from 1 for bronze. Raises ValueError for other numbers."""
+    if number not in range(1, len(MEDALS) + 1):
+        raise ValueError(f"{number} is the number of no medal")
+    return MEDALS[int(number) - 1]
 
 
 def lowest_medal(figures: Iterable[dict[str, float]]) -> str:
     """Returns the name of the lowest medal in the figures of several tests; "" if there is no medal."""
-    return min((MEDALS[int(one["medal"]) - 1] for one in figures if "medal" in one), key=MEDALS.index, default="")
+    return min((_medal_of(one["medal"]) for one in figures if "medal" in one), key=MEDALS.index, default="")
 
 
 def better_medal(one: str, two: str) -> str:

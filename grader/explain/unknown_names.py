@@ -65,7 +65,7 @@ def unknown_name(where: str, name: str, tree: ast.Module, line: int) -> Said:
 
 
 def _changed_first(kernel: ast.FunctionDef, name: str, line: int) -> str:
-    """Returns the operator, "+=", if this line and all other assignments only change its value; else ""."""
+    """Returns the operator, "+=", if this and all other assignments to the name only change its value; else ""."""
     stored = [n for n in ast.walk(kernel) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
     changes = [n for n in ast.walk(kernel) if isinstance(n, ast.AugAssign) and getattr(n.target, "id", "") == name]
     here = [change for change in changes if change.lineno == line]

@@ -358,6 +358,6 @@ def _where_wrong(evidence: Compared) -> Said:
         return Values.FROM_AN_ELEMENT_ON(start=start, **found)
     if start := tail_start(matrix.any(dim=0)):
         return Values.FROM_A_COLUMN_ON(start=start, **found)
-    if start := tail_start(matrix.any(dim=1)):
+    if wrong.dim() == 2 and (start := tail_start(matrix.any(dim=1))):
         return Values.FROM_A_ROW_ON(start=start, **found)
     return Values.SOME_ELEMENTS(**found)

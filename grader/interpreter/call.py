@@ -38,6 +38,7 @@ ELEMENTS = {
 
 MANY_ATOMICS = 1000  # by one program
 MOST_OVERFLOWS = 16  # reported, over all launches
+MOST_SHUFFLED = 1 << 24  # programs of a launch: their numbers in a random order take 8 bytes each
 
 
 @dataclass
@@ -224,12 +225,13 @@ class Call:
     def _order(self, grid: tuple[int, ...]) -> Sequence[int] | np.ndarray:
         """Returns the numbers of the grid's programs, in the order in which they are to run.
 
-        A range where possible: a launch by mistake may have billions of programs.
+        A launch by mistake may have billions of programs, so that this is a range wherever possible. More than
+        MOST_SHUFFLED programs run in reverse if a random order is asked for.
         """
         programs, order = range(grid[0] * grid[1] * grid[2]), self.request.order
         if order == "forward" or self.request.count_traffic:
             return programs
-        if isinstance(order, str):  # "reverse"
+        if isinstance(order, str) or len(programs) > MOST_SHUFFLED:  # a str: "reverse"
             return programs[::-1]
         return np.random.default_rng(order).permutation(programs)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.interpreter.dtypes import BYTES, F64, NARROW, Unsupported, dtype_of, is_float, narrowed, unsigned, wide
 from grader.interpreter.registry import Computed, prepares
-from grader.interpreter.rounding import from_double, to_integer, toward_zero
+from grader.interpreter.rounding import from_double, in_double, to_integer, toward_zero
 from grader.ttir.module import Operation
 
 BOOL = np.dtype(bool)
@@ -80,13 +80,12 @@ def _extend_unsigned(op: Operation) -> Computed:
 
 
 def integer_to_float(source: np.dtype, target: np.dtype) -> Computed:
-    """Returns the function that converts integers, and rounds to nearest even.
+    """Returns the function that converts integers, and rounds once, to nearest even: as PTX's cvt.rn.bf16.s64 does.
 
-    On the way to a narrow type an integer of 16 bits is exact in float32, an integer of 32 bits in float64. An integer
-    of 64 bits may be rounded twice.
+    On the way to a narrow type an integer of 16 bits is exact in float32, an integer of 32 bits in float64.
     """
     if target in NARROW and source.itemsize > 2:
-        return lambda x: from_double(x.astype(F64), target)
+        return lambda x: from_double(in_double(x), target)
     if target in NARROW:
         return lambda x: narrowed(x.astype(np.float32), target)
     return lambda x: x.astype(target)

@@ -1,4 +1,4 @@
-"""What the compiler makes of a call's kernels for an AMD GPU: told in a test's line, and asked for by no test."""
+"""The resources of a call's kernels on an AMD GPU: told in a test's line, and asked for by no test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from grader.gpu.models import AmdModel
 from grader.judge.run import Run
 from grader.numerics.arguments import without_values
 from grader.wire.printable import one_line
-from grader.wire.recorded_parts import PlannedLaunch, steps_with
 
 MOST_SAID = 60  # characters of the compiler's message
 
@@ -31,8 +30,10 @@ def _told(run: Run, exercise: Exercise, trial: Trial, model: AmdModel) -> str:
     The kernels' text is what Triton's front end makes for the NVIDIA GPU that is judged.
     """
     call = run.recorded(exercise, trial, without_values(trial.data, trial.dtype)).call
-    config = (call.usable_configs or [0])[0]
-    numbers = dict.fromkeys(step.kernel for step in steps_with(call.steps, config) if isinstance(step, PlannedLaunch))
+    launched = (dict.fromkeys(launch.kernel for launch in call.launches(config)) for config in call.usable_configs)
+    numbers = next(filter(None, launched), None)
+    if numbers is None:
+        return f"{model.target}: not compiled: no configuration launches a kernel"
     facts: list[Facts] = []
     for number in numbers:
         answer = run.machine_code.assembly(call.kernels[number], model)

@@ -9,6 +9,7 @@ from grader.course.trial import Trial
 from grader.explain import configurations
 from grader.explain.values import first_wrong
 from grader.explain.verdict import PASS, Verdict
+from grader.judge.early_failures import not_ended
 from grader.numerics.arguments import Argument, without_values
 from grader.sentences import count_text
 from grader.submission.text import Submission
@@ -104,7 +105,7 @@ def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[i
     calls = []
     for trial in trials:
         calls.append(run.recorded(exercise, trial, without_values(trial.data, trial.dtype)).call)
-        if early := interpreted.not_recorded(calls[-1]):
+        if early := not_ended(run, exercise, calls[-1]):
             return early
     first, *others = calls
     if found := configurations.not_tuned(first, exercise.entry, *count) or configurations.wrong_key(first, None):

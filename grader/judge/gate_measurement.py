@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 
 from grader.course.folder import Folder, load_test_file
 from grader.course.gate_figures import GateFigures, digest_of, unwanted_file
-from grader.course.stated_calls import THROUGHPUT, asked
-from grader.gpu.answers import COPY, Measurement
+from grader.gpu.answers import Measurement
 from grader.gpu.device import Device
 from grader.gpu.pool.replays import Replays
 from grader.judge.gate_here import gate_of
@@ -18,7 +16,7 @@ from grader.judge.judge import Judge
 from grader.judge.run import Run
 from grader.judge.speed_rule import LEAST_GAP
 from grader.judge.speed_samples import not_timed, samples_of
-from grader.numerics.data_sets import Data
+from grader.judge.uses import Throughput, asked
 
 SAMPLES = 5
 
@@ -30,24 +28,8 @@ class NotMeasured(Exception):
     """
 
 
-@dataclass(frozen=True)
-class TimedCall:
-    """A call whose `throughput` a test checks."""
-
-    test: str
-    data: tuple[Data, ...]
-    anchor: str
-    gate: float
-    since: str  # the first target that is timed, or "" for all
-
-
-def timed_calls(folder: Folder) -> list[TimedCall]:
-    return [
-        TimedCall(
-            one.test, one.data, one.options.get("anchor", COPY), one.options["at_least"], one.options.get("since", "")
-        )
-        for one in asked(load_test_file(folder), THROUGHPUT)
-    ]
+def timed_calls(folder: Folder) -> list[Throughput]:
+    return asked(load_test_file(folder), Throughput)
 
 
 def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str], None]) -> dict[str, GateFigures]:
@@ -80,10 +62,10 @@ def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str
     return found
 
 
-def _samples(run: Run, folder: Folder, call: TimedCall) -> list[Measurement]:
+def _samples(run: Run, folder: Folder, call: Throughput) -> list[Measurement]:
     exercise = load_test_file(folder).exercise
     judge = Judge(exercise, run)
-    trial = judge.trial(call.test, judge.speed.fitting(call.data), exercise.dtypes[0])
+    (trial,) = call.trials(judge)
     samples: list[Measurement] = []
     recording = run.recording(exercise, trial)
     if not recording.plan.steps:
@@ -98,11 +80,11 @@ def _samples(run: Run, folder: Folder, call: TimedCall) -> list[Measurement]:
     return samples
 
 
-def _line(folder: Folder, call: TimedCall, figures: GateFigures) -> str:
+def _line(folder: Folder, call: Throughput, figures: GateFigures) -> str:
     def span(shares: list[float]) -> str:
         return f"{shares[0]:.3f} to {shares[-1]:.3f}"
 
     gate = gate_of(figures)
     told = f"gate {gate:.2f}" if gate else f"no gate: they differ by less than {LEAST_GAP}"
     measured = f"solution {span(figures.solution)}, unwanted {span(figures.unwanted)} of the {call.anchor}"
-    return f"{folder.id}::{call.test}: {measured}; {told}, the test says {call.gate}"
+    return f"{folder.id}::{call.test}: {measured}; {told}, the test says {call.at_least}"

@@ -26,19 +26,18 @@ from grader.explain import (
 from grader.explain.causes import Cause
 from grader.explain.evidence import Compared, Evidence, compared
 from grader.explain.memory_findings import memory_verdict
-from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
 from grader.explain.tiles import tile_map
 from grader.explain.values import value_verdict
 from grader.explain.verdict import PASS, Verdict
 from grader.explain.wrong_results import Shape, wrong_results
 from grader.judge import every_configuration
 from grader.judge.believed_hints import broken_promise
+from grader.judge.early_failures import not_ended
 from grader.judge.orders_of_warps import OrdersOfWarps
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT, UNJUDGED
 from grader.operations.comparison import compare, other_bits
-from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
@@ -51,15 +50,10 @@ STRIDE_MISTAKES = (
 
 @dataclass
 class Interpreted:
-    """Judges calls, and remembers which were right: this helps to explain the failures of others."""
+    """Judges calls. What went before in the run helps to explain a failure."""
 
     exercise: Exercise
     run: Run
-    right_when_contiguous: bool = False
-    wrong_when_contiguous: bool = False
-    right_before: set[str] = field(default_factory=set)  # bounds of the results of right calls
-    right_trials: list[Trial] = field(default_factory=list)
-    right_samples: set[str] = field(default_factory=set)  # large calls of which a sample of programs was right
     orders_of_warps: OrdersOfWarps = field(init=False)
     _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of which inputs
 
@@ -74,9 +68,6 @@ class Interpreted:
         """
         trial = every_configuration.with_a_config_that_runs(self, trial, inputs)
         first = self.run.call(self.exercise, trial, inputs, **options)
-        if self.run.recorder.load_failure is not None:
-            failure = self.run.recorder.load_failure
-            return failures.file_failure(failure, self.run.submission, self.exercise), first
         verdict = self._first_call(trial, inputs, first)
         if verdict.outcome == PASS and twice:
             meetings = self.orders_of_warps.are_in_question(trial, inputs, first)
@@ -130,15 +121,6 @@ class Interpreted:
             return None
         return products_of_sums.as_product(verdict)
 
-    def remember(self, trial: Trial, inputs: list[Argument], right: bool) -> None:
-        contiguous = all(tensor.is_contiguous() for _, tensor in tensors_of(self.exercise.arguments, inputs))
-        if right:
-            self.right_before |= {wanted.bound for wanted in wanted_of(self.exercise, trial)}
-            self.right_trials.append(trial)
-            self.right_when_contiguous |= contiguous
-        else:
-            self.wrong_when_contiguous |= contiguous
-
     def _before_values(
         self, trial: Trial, inputs: list[Argument], reply: Reply, shapes: list[Shape] | None = None
     ) -> Verdict | None:
@@ -147,15 +129,11 @@ class Interpreted:
         `shapes`: of the results, if known; otherwise the reference is computed for them.
         """
         submission, exercise = self.run.submission, self.exercise
-        if reply.refusals:
-            return failures.refusal(reply.refusals, submission, exercise)
-        if reply.error is not None:
-            if reply.error.kind in BEFORE_ANY_LAUNCH or is_known(reply.error):
-                return compiler_refusal(reply.error, submission, exercise, self.run.model)
-            memory = memory_verdict(self._evidence(trial, inputs, reply, wanted_of(exercise, trial)[0]))
-            return memory or failures.call_failure(reply.error, submission, exercise)
-        shapes = shapes or [tuple(result.shape) for result in self._reference(inputs)]
         wanted = wanted_of(exercise, trial)
+        first = self._evidence(trial, inputs, reply, wanted[0])
+        if (early := not_ended(self.run, exercise, reply, lambda: memory_verdict(first))) is not None:
+            return early
+        shapes = shapes or [tuple(result.shape) for result in self._reference(inputs)]
         wrong = wrong_results(reply, wanted, shapes, submission, exercise) or failures.left_behind(reply, exercise)
         if wrong is not None:
             return wrong
@@ -165,19 +143,6 @@ class Interpreted:
         if not reply.launches and given and any(output.numel() for output in reply.outputs.values()):
             return host_functions.no_launch(exercise.entry)  # empty tensors leave nothing to compute: a fill will do
         return None
-
-    def not_recorded(self, call: RecordedCall) -> Verdict | None:
-        """Returns why a call that is not interpreted has no complete recording; None if it has one."""
-        submission, exercise = self.run.submission, self.exercise
-        if self.run.recorder.load_failure is not None:
-            return failures.file_failure(self.run.recorder.load_failure, submission, exercise)
-        if call.refusals:
-            return failures.refusal(call.refusals, submission, exercise)
-        if call.error is None:
-            return None
-        if call.error.kind in BEFORE_ANY_LAUNCH or is_known(call.error):
-            return compiler_refusal(call.error, submission, exercise, self.run.model)
-        return failures.call_failure(call.error, submission, exercise)
 
     def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Compared]:
         """Returns the evidence of each result, compared with the reference."""
@@ -292,10 +257,10 @@ class Interpreted:
         return self._wanted[1]
 
     def _evidence(self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted) -> Evidence:
-        constants = {**self.run.recorder.constants, **trial.constants}
+        constants, history = {**self.run.recorder.constants, **trial.constants}, self.run.history
         return Evidence(
             self.exercise, self.run.submission, trial, inputs, reply, wanted, constants,
-            self.right_when_contiguous and not self.wrong_when_contiguous, self.right_before, self.right_trials,
+            history.right_when_contiguous, history.right_bounds, history.right_trials,
         )  # fmt: skip
 
 

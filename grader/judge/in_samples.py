@@ -15,7 +15,7 @@ of the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,6 +28,7 @@ from grader.explain import offset_overflows, samples
 from grader.explain.evidence import Evidence
 from grader.explain.tiles import program_index
 from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED, UNJUDGED, Verdict
+from grader.judge.history import Kernels
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, without_values
@@ -52,41 +53,36 @@ BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
 NEEDS_GPU = "needs a GPU"
 MOST_BYTES = 40 << 30  # of memory for a call, scratch included: many GPUs have no room for it
 TOO_MUCH = ("endless", "not-known", "memory")
-Kernels = tuple[str, ...]  # the names of a call's kernels, in launch order
 
 
-def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels]) -> Verdict | None:
+def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial) -> Verdict | None:
     """Returns the failure that a few programs show of a call that the test only compiles or times; None if none does.
 
     Returns UNJUDGED for a call that launches kernels no other call launches, and that cannot be judged. A call that
     another test has asked for, too, and that was right, is not made again.
     """
     call = repr((trial.data, trial.dtype, trial.constants, trial.bounds))
-    if call in interpreted.right_samples:
+    if call in run.history.right_samples:
         return None
     few_tiles = replace(trial, constants={MULTIPROCESSORS: MANY, **trial.constants})
-    verdict = sampled(run, interpreted, few_tiles, known, FEW_PROGRAMS)
+    verdict = sampled(run, interpreted, few_tiles, FEW_PROGRAMS)
     verdict.sampled = True
     if verdict.outcome == FAIL or verdict.id == UNJUDGED:
         return verdict
-    interpreted.right_samples.add(call)
+    run.history.right_samples.add(call)
     return None
 
 
-def sampled(
-    run: Run, interpreted: Interpreted, trial: Trial, known: Collection[Kernels], programs: int = PROGRAMS
-) -> Verdict:
-    """Returns the failure that a sample of the programs shows, or a skip whose note says what was judged.
-
-    known: the kernels that right calls have launched, in launch order; empty where no other call was judged.
-    """
-    exercise = interpreted.exercise
-    tables = {name: table_of(run, trial, number) for number, name in enumerate(exercise.arguments)}
-    if any(table is None for table in tables.values()):
+def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PROGRAMS) -> Verdict:
+    """Returns the failure that a sample of the programs shows, or a skip whose note says what was judged."""
+    exercise, known = interpreted.exercise, run.history.kernels
+    tables = _tables(run, trial, exercise.arguments)
+    if tables is None:
         return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)
     inputs = without_values(trial.data, trial.dtype)
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
-    shapes, judged = _shapes_of(exercise, inputs), None
+    shapes = _shapes_of(exercise, inputs)
+    replies: list[Reply] = []
     call = run.recorded(exercise, trial, inputs).call
     if sum(buffer.bytes for buffer in call.buffers) > MOST_BYTES:
         return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU} with more than {MOST_BYTES >> 30} GiB")
@@ -105,12 +101,13 @@ def sampled(
             found = next(filter(None, of_results), None)
         if found is not None:
             return offset_overflows.overflow(results[0], found) or found
-        if judged is None:
-            judged, configs = reply, _others(run, reply)
+        replies.append(reply)
+        if len(replies) == 1:
+            configs = _others(run, reply)
     if known and kernels not in known and not (exercise.cut and len(kernels) == 1):
         names = ", then ".join(kernels) or "nothing"
         return Verdict(SKIPPED, UNJUDGED, note=f"{NEEDS_GPU}: it launches {names}, and no smaller call does")
-    return Verdict(SKIPPED, NOT_RUN, note=_note(judged, bool(exercise.cut)))
+    return Verdict(SKIPPED, NOT_RUN, note=_note(replies[0], bool(exercise.cut)))
 
 
 def kernels_of(call: RecordedCall, config: int) -> Kernels:
@@ -142,6 +139,16 @@ def _note(reply: Reply, values: bool) -> str:
         return NEEDS_GPU
     sample = f"a sample of {run} of {total} programs is" if run < total else f"all {total} programs are"
     return f"{sample} {judged}; values in full need a GPU"
+
+
+def _tables(run: Run, trial: Trial, arguments: Sequence[str]) -> dict[str, torch.Tensor] | None:
+    """Returns the table of each argument by name; None if one of them has none."""
+    tables: dict[str, torch.Tensor] = {}
+    for number, name in enumerate(arguments):
+        if (table := table_of(run, trial, number)) is None:
+            return None
+        tables[name] = table
+    return tables
 
 
 def table_of(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
@@ -184,7 +191,7 @@ def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch
         return None  # a cut that leaves out a tensor tells the shapes of results, and rows on a GPU
     for program, mine in parts:
         who = program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid))
-        found = _wrong(evidence, cut, mine, tables, who)
+        found = _wrong(evidence, cut, mine, sampled.shape, tables, who)
         if found is not None:
             return found
     return None
@@ -272,13 +279,13 @@ def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
 
 
 def _wrong(
-    evidence: Evidence, cut: Cut, mine: Stored, tables: dict[str, torch.Tensor], program: tuple[int, ...]
-) -> Verdict | None:
+    evidence: Evidence, cut: Cut, mine: Stored, lengths: Sequence[int], tables: dict[str, torch.Tensor],
+    program: tuple[int, ...],
+) -> Verdict | None:  # fmt: skip
     """Returns the failure of one program's elements, compared with the reference on the parts of the inputs they need.
 
-    None if they are right, or too large to be compared.
+    None if they are right, too large to be compared, or without a reference. lengths: the shape of the result.
     """
-    lengths = evidence.output.shape
     parts, places = _parts(cut.results[evidence.returns], mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED and mine.values.numel() > 2 * FEW:
         ends = torch.cat([torch.arange(FEW), torch.arange(-FEW, 0)])
@@ -288,6 +295,8 @@ def _wrong(
         return None
     given = exact(_given(evidence, cut, dict(zip(cut.results[evidence.returns], parts)), tables))
     ref = evidence.reference(given)
+    if ref is None:
+        return None
     out = ref.to(mine.values.dtype)
     out = out.clone() if out.data_ptr() == ref.data_ptr() else out.contiguous()
     out[places] = mine.values
@@ -298,7 +307,7 @@ def _wrong(
 
 
 def _parts(
-    letters: list[str], mine: Stored, lengths: torch.Size
+    letters: list[str], mine: Stored, lengths: Sequence[int]
 ) -> tuple[list[torch.Tensor], tuple[torch.Tensor, ...]]:
     """Returns, for each dimension of the result, the indices that the program stores at, all of them where it is not
     cut; then, for each dimension, the position of each element among these indices."""
@@ -331,9 +340,10 @@ def _given(
     indices = {letter for letters in cut.inputs.values() for letter in letters if letter in cut.inputs}
     tensors = dict(evidence.tensors)
     for name in sorted(tensors, key=lambda name: name not in indices):  # the indices first
-        given[name] = _values(tensors[name], cut.inputs[name], of_letter, tables[name])
+        part = _values(tensors[name], cut.inputs[name], of_letter, tables[name])
         if name in indices:
-            of_letter[name], given[name] = given[name].long().unique(return_inverse=True)
+            of_letter[name], part = part.long().unique(return_inverse=True)
+        given[name] = part
     return list(given.values())
 
 
@@ -347,5 +357,5 @@ def _values(
         places = places.unsqueeze(-1) + index * tensor.stride(dim)
     if not table.numel():
         return torch.zeros(places.shape, dtype=table.dtype)
-    first = tensor.storage_offset()
+    first = int(tensor.storage_offset())
     return table[torch.from_numpy(entries_in(len(table), places.numpy(), tensor.shape, tensor.stride(), first))]

@@ -7,16 +7,14 @@ from dataclasses import dataclass, field
 
 from grader.course.exercise import Exercise
 from grader.course.resized import fitting
-from grader.course.stated_calls import Asked
 from grader.course.trial import Trial, trial_of
 from grader.explain.causes import Cause
 from grader.explain.verdict import INCONCLUSIVE, NOT_RUN, PASS, SKIPPED, Verdict
-from grader.gpu.answers import COPY
 from grader.gpu.plan import Recording
 from grader.judge.gate_here import gate_here
 from grader.judge.run import Run
 from grader.judge.speed_samples import not_timed, speed_verdict
-from grader.numerics.arguments import Recipe
+from grader.judge.uses import Throughput
 from grader.wire.reply import DTYPES
 
 TELLS_NOTHING = "as measured on this GPU, a kernel that nobody wants is as fast as the solution"
@@ -30,32 +28,35 @@ class MeasuredSpeed:
 
     exercise: Exercise
     run: Run
-    recording: Callable[[Trial], tuple[Recording | None, Verdict | None]]
-    timed: list[Asked] = field(default_factory=list)  # uses of `throughput` by the exercise's tests
+    recording: Callable[[Trial], Recording | Verdict]
+    timed: list[Throughput] = field(default_factory=list)  # what the exercise's tests time
 
-    def trial(self, name: str, data: tuple[Recipe, ...]) -> Trial:
-        """Returns the trial of a call to be timed, in the exercise's first dtype."""
-        return trial_of(self.exercise, name, self.fitting(data), self.exercise.dtypes[0])
+    def trial(self, use: Throughput) -> Trial:
+        """Returns the trial of a call to be timed, in the exercise's first dtype.
 
-    def fitting(self, data: tuple[Recipe, ...]) -> tuple[Recipe, ...]:
-        """Returns the data, their rows halved until the call can be timed in the GPU's memory."""
-        return fitting(self.exercise, data, DTYPES[self.exercise.dtypes[0]], self.run.model.memory_bytes)
+        The rows of its data are halved until the call can be timed in the GPU's memory.
+        """
+        dtype = self.exercise.dtypes[0]
+        data = fitting(self.exercise, use.data, DTYPES[dtype], self.run.model.memory_bytes)
+        return trial_of(self.exercise, use.test, data, dtype)
 
-    def not_timed(self, anchor: str, since: str) -> Verdict | None:
+    def not_timed(self, use: Throughput) -> Verdict | None:
         """Returns the skip of a test whose speed says nothing on this GPU; None where it is to be timed."""
-        why = not_timed(self.run.model, anchor, since)
+        why = not_timed(self.run.model, use.anchor, use.since)
         return Verdict(SKIPPED, NOT_RUN, note=why) if why else None
 
-    def verdict(self, test: str, trial: Trial, anchor: str, stated: float, medals: bool = False) -> Verdict:
-        """Returns the verdict on a call's speed, as a share of the anchor's, with a medal if `medals`.
+    def verdict(self, use: Throughput, trial: Trial, medals: bool = False) -> Verdict:
+        """Returns the verdict on a call's speed, as a share of the anchor's. Raises GpuBusy.
 
-        stated: the gate that the test asks for. Raises GpuBusy.
+        medals: whether a kernel that passes gets a medal.
         """
-        gate = gate_here(self.run.folder, test, stated, self.run.model.name)
+        gate = gate_here(self.run.folder, use.test, use.at_least, self.run.model.name)
         if gate is None:
             return Verdict(SKIPPED, NOT_RUN, note=TELLS_NOTHING)
-        recording, refused = self.recording(trial)
-        return refused or speed_verdict(self.run, self.exercise, trial, recording, anchor, gate, medals)
+        recording = self.recording(trial)
+        if isinstance(recording, Verdict):
+            return recording
+        return speed_verdict(self.run, self.exercise, trial, recording, use.anchor, gate, medals)
 
     def instead_of(self, predicted: Verdict, trial: Trial | None = None) -> Verdict:
         """Returns a pass with the prediction as advice if the GPU is fast, or the verdict as predicted.
@@ -68,9 +69,7 @@ class MeasuredSpeed:
         if predicted.id not in PREDICTED or self.run.replays is None or not self.timed:
             return predicted
         for use in self.timed if trial is None else self.timed[:1]:
-            anchor, since = use.options.get("anchor", COPY), use.options.get("since", "")
-            timed = trial or self.trial(use.test, use.data)
-            speed = self.not_timed(anchor, since) or self.verdict(use.test, timed, anchor, use.options["at_least"])
+            speed = self.not_timed(use) or self.verdict(use, trial or self.trial(use))
             if speed.id == INCONCLUSIVE:
                 return speed
             if speed.outcome != PASS:

@@ -42,7 +42,7 @@ def complaint(
         return gpu_findings.another_result(exercise.entry)
     for config in recording.plan.usable_configs:
         try:
-            reply, data = run.replays.check(recording, config, specs, storages, exercise.written)
+            reply, data = run.gpu.check(recording, config, specs, storages, exercise.written)
         except ReplayEnded as ended:
             return _short_of_memory(run, exercise, trial, recording) if ended.how == "no-room" else fault_of(ended)
         outputs = {spec.name: tensor_of(spec, data) for spec in _specs(reply, data)}
@@ -67,7 +67,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
     """
     if (other := other_result(exercise, trial, recording)) is not None:
         return other
-    needed, memory = bytes_needed(exercise, trial, recording), run.replays.device.model.memory_bytes
+    needed, memory = bytes_needed(exercise, trial, recording), run.gpu.device.model.memory_bytes
     if needed > SHARE_OF_MEMORY * memory:
         too_large = Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
         return blame(exercise, trial, recording, memory) or too_large
@@ -76,7 +76,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
     for config in recording.plan.usable_configs:
         try:
             alone = needed > SHARE_BESIDE_OTHERS * memory
-            reply = run.replays.draw(recording, config, run.folder, seeds, alone, **asked_of(exercise, trial))
+            reply = run.gpu.draw(recording, config, run.folder, seeds, alone, **asked_of(exercise, trial))
         except ReplayEnded as ended:
             if ended.how == "no-room":
                 short = Verdict(SKIPPED, NOT_RUN, note="the GPU has too little free memory")
@@ -95,7 +95,7 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
 
 def _short_of_memory(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> Verdict:
     """Returns the verdict on a small call that found no memory. Raises MachineFault if another program has it."""
-    if (blamed := blame(exercise, trial, recording, run.replays.device.model.memory_bytes)) is None:
+    if (blamed := blame(exercise, trial, recording, run.gpu.device.model.memory_bytes)) is None:
         raise MachineFault("the GPU has no memory left: another program uses it")
     return blamed
 

@@ -7,6 +7,7 @@ from grader.course.trial import Trial
 from grader.explain import failures
 from grader.explain.unpromised_calls import Unpromised, accepted, another_error, too_late
 from grader.explain.verdict import PASS, Verdict
+from grader.judge.early_failures import not_begun
 from grader.judge.run import Run
 from grader.numerics.arguments import without_values
 
@@ -14,10 +15,8 @@ from grader.numerics.arguments import without_values
 def refused_call(run: Run, exercise: Exercise, asked: Unpromised, trial: Trial) -> Verdict:
     inputs = without_values(trial.data, trial.dtype)
     call = run.recorded(exercise, trial, inputs).call
-    if run.recorder.load_failure is not None:
-        return failures.file_failure(run.recorder.load_failure, run.submission, exercise)
-    if call.refusals:
-        return failures.refusal(call.refusals, run.submission, exercise)
+    if (early := not_begun(run, exercise, call)) is not None:
+        return early
     if call.error is None:
         return accepted(exercise.entry, asked)
     if call.error.type != asked.error or call.error.kind != "host":

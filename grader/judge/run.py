@@ -23,6 +23,7 @@ from grader.gpu.models import DEFAULT_MODEL, AmdModel
 from grader.gpu.plan import Recording
 from grader.gpu.pool.replays import Replays
 from grader.judge.foreseen import Foreseen, in_drawn_order
+from grader.judge.history import History
 from grader.judge.kernel_texts import recorded_call
 from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
 from grader.processes.bubblewrap import FRONT_END, RECORDER
@@ -137,7 +138,7 @@ class Run:
         self._ahead: threading.Thread | None = None  # while it works, nobody else asks the recorder
         self._news = threading.Condition()  # of a recording, or of its end
         self._ending = False
-        self.values_are_wrong = False  # of some call: what only right calls need is not recorded ahead any more
+        self.history = History()
         self._beside = _files_of(folder)
 
     def _look_for_empty_regions(self) -> None:
@@ -166,6 +167,13 @@ class Run:
     def fence(self) -> Fence | None:
         """The fence that the operating system holds around the submission; None before it was run."""
         return self.recorder.fence
+
+    @property
+    def gpu(self) -> Replays:
+        """The GPU that the run has. Raises LookupError where nothing runs on a GPU."""
+        if self.replays is None:
+            raise LookupError("this run has no GPU")
+        return self.replays
 
     def inputs(self, trial: Trial) -> list[Argument]:
         """Returns the arguments of a trial: the same for the same seed, whatever ran before."""
@@ -219,7 +227,7 @@ class Run:
         rounds = in_drawn_order(foreseen, random.Random(f"{self.seed} order of calls"))
         for number, calls in enumerate(rounds, 1):
             for one in calls:
-                if one.if_right and self.values_are_wrong:
+                if one.if_right and self.history.values_are_wrong:
                     continue
                 try:
                     call = self.recorded(
@@ -337,7 +345,7 @@ class Run:
     def compile_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
         """Begins to compile calls that will be asked for, up to the first that cannot be recorded."""
         for one in foreseen:
-            if one.if_right and self.values_are_wrong:
+            if one.if_right and self.history.values_are_wrong:
                 continue
             try:
                 call = self.recorded(exercise, one.trial, without_values(one.trial.data, one.trial.dtype)).call

@@ -51,7 +51,7 @@ def speed_verdict(
         return speed.wrong_while_timed(str(wrong))
     except ReplayEnded as ended:
         if ended.how == "no-room":
-            blamed = blame(exercise, trial, recording, run.replays.device.model.memory_bytes)
+            blamed = blame(exercise, trial, recording, run.gpu.device.model.memory_bytes)
             return blamed or speed.no_room()
         return fault_of(ended)
 
@@ -81,7 +81,7 @@ def _measured(
     if run.earlier:
         run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
     found = _speed_of(samples, decision, exercise, recording, anchor, gate.share)
-    if run.replays.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
+    if run.gpu.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
         return speed.impossible(found)
 
     def sampled(other: Run, of_other: Recording) -> Iterator[Measurement]:
@@ -111,10 +111,10 @@ def samples_of(run: Run, exercise: Exercise, trial: Trial, recording: Recording,
     If the anchor is a copy, the first also times torch. Raises ReplayEnded, GpuBusy.
     """
     shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in recording.arguments)
-    run.replays.begin_call(f"{anchor} for {shapes}")
+    run.gpu.begin_call(f"{anchor} for {shapes}")
     config, number = 0, 0
     while True:
-        reply = run.replays.measure(
+        reply = run.gpu.measure(
             recording, config, run.folder, **asked_of(exercise, trial), anchor=anchor,
             seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
             choose=number == 0, with_torch=number == 0 and anchor == COPY,

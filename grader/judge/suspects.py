@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
-
-import torch
+from dataclasses import dataclass
 
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial
@@ -29,19 +26,12 @@ MOST_SECONDS = MOST_COMPUTING / 4  # of a core for all recordings so far: the pr
 class Suspects:
     exercise: Exercise
     run: Run
-    # How many calls of each dtype were right with the module's own block sizes.
-    right_with_own_blocks: Counter[torch.dtype] = field(default_factory=Counter)
-    wrong_with_own_blocks: bool = False
     compared_alone: int = 0  # wrong calls that were made once more, as the first of a process
-
-    def right(self, trial: Trial) -> None:
-        self.right_with_own_blocks[trial.dtype] += not trial.constants
 
     def wrong(self, trial: Trial, inputs: list[Argument], verdict: Verdict, blame: bool) -> None:
         """Adds to the verdict. blame: whether it may be put down to block sizes that stand in the code as numbers."""
-        if trial.constants and self.wrong_with_own_blocks and verdict.id == Cause.DOES_NOT_COMPILE:
+        if trial.constants and self.run.history.wrong_with_own_blocks and verdict.id == Cause.DOES_NOT_COMPILE:
             verdict.kind = "guess"  # what is wrong where the kernel runs, with the file's own sizes, says more
-        self.wrong_with_own_blocks |= not trial.constants
         if blame:
             self._blame_a_number(trial, verdict)
         blame_a_slip(verdict, self.run.submission)
@@ -66,9 +56,9 @@ class Suspects:
         if verdict.kind in ("file", "ended", "error") or verdict.id == Cause.WARP_ORDER:
             return
         constants = trial.in_effect(self.run.recorder.constants)
-        right = self.right_with_own_blocks
+        right = self.run.history.right_with_own_blocks
         enough = right.total() >= ENOUGH_RIGHT_CALLS and right[trial.dtype]
-        if constants and enough and not self.wrong_with_own_blocks:
+        if constants and enough and not self.run.history.wrong_with_own_blocks:
             own = self.run.recorder.constants
             numbers = {own[name] for name, value in constants.items() if own.get(name, value) != value}
             blame_a_number(verdict, constants, literals_in_kernels(self.run.submission.tree, numbers))

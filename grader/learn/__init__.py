@@ -1,1 +1,1 @@
-"""What someone learning alone uses beside pytest: progress, hints, watch, pictures. Nothing leaves the machine."""
+"""Commands and notebooks for learners: hints, progress, watch, traces, pictures. Nothing leaves the machine."""

@@ -1,7 +1,7 @@
 """The texts that a kernel passes through on its way to machine code, each instruction with its line of the kernel.
 
-Every level keeps debug information in its own way. What has none, or stems from Triton's own library without a place in
-the learner's file, belongs to line 0.
+Every level keeps debug information in its own way. An instruction without any, or of Triton's own library without a
+place in the learner's file, belongs to line 0.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Instruction:
 
 
 def instructions(level: str, text: str, filename: str) -> list[Instruction]:
-    """The instructions of one level, in order, without what only serves debuggers."""
+    """Returns the instructions in a text of this level, in order, without the rows that only serve debuggers."""
     reader = {"ttir": _mlir, "ttgir": _mlir, "llir": _llvm, "ptx": _ptx, "sass": _sass}[level]
     return list(reader(text, filename))
 
@@ -85,7 +85,7 @@ def _llvm(text: str, filename: str) -> Iterator[Instruction]:
 
 
 def _llvm_line(places: dict[str, tuple[int, bool, str]], number: str) -> int:
-    """The line itself where it is in the learner's file, else the line that it was inlined at."""
+    """Returns the place's line in the learner's file, or the line there that it was inlined at; 0 if there is none."""
     for _ in range(64):
         line, is_own, outer = places.get(number, (0, True, ""))
         if is_own or not outer:
@@ -101,7 +101,7 @@ def _ptx(text: str, filename: str) -> Iterator[Instruction]:
     from grader.gpu.compiled_facts import ptx_lines
 
     for line, row in ptx_lines(text, filename):
-        if row.strip().startswith(".section"):  # what follows serves debuggers
+        if row.strip().startswith(".section"):  # the rest serves debuggers
             return
         if row.strip() and not row.strip().startswith(("//", ".file", "$L__tmp", "$L__func")):
             yield Instruction(line, row.split("// ")[0].rstrip())

@@ -1,4 +1,4 @@
-"""Throughput over size in a terminal: a row per size, a bar as long as your rate, and a mark where the ceiling is."""
+"""Throughput over size in a terminal: a row per size, a bar for the first kernel's rate, a mark at the ceiling."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from grader.progress.curves import Curves, number_text, rate_text
 
 BAR, CEILING = "█", "|"
 LONGEST, SHORTEST = 30, 8  # bars, in characters
-NARROW, NARROWEST = 84, 52  # below them, of the others only the ceiling is shown in figures, then none
+NARROW, NARROWEST = 84, 52  # columns: below NARROW the ceiling alone is in figures too, below NARROWEST nothing is
 
 
 def curve_table(curves: Curves, width: int) -> Group:
-    """Lines of at most `width` characters, readable without colours; figures are in the unit of the curves."""
+    """Returns lines of at most `width` characters, readable without colours; figures are in the unit of the curves."""
     first = curves.kernels[0]
     others = [name for name in curves.rates if name != first] if width >= NARROW else [curves.ceiling]
     others = others if width >= NARROWEST else []

@@ -1,8 +1,8 @@
-"""Machine code as text, by the tools that come with Triton. Nothing of it is run.
+"""Machine code as text, made by the tools that come with Triton. The machine code is not run.
 
 Loads and stores are inline assembly, whose rows the compiler numbers on as if they were the kernel's own lines; in the
-machine code a load may then seem to stem from lines below it. Assembled once more from PTX without these numbers, the
-same instructions have the right lines. Should they not be the same, the machine code is shown as it is.
+machine code a load may then seem to stem from lines below it. The PTX is therefore assembled once more without these
+numbers: the same instructions then have the right lines. If they are not the same, the machine code is shown as it is.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from grader.learn.code_levels import instructions
 
 LIMIT = 30  # seconds
 ASSEMBLERS = ("ptxas-blackwell", "ptxas")
-NO_FILE = ""  # no line belongs to it: what is compared are instructions alone
+NO_FILE = ""  # no line belongs to it, so that instructions alone are compared
 
 
 class NotDisassembled(Exception):
-    """The message is a sentence for the learner."""
+    """Machine code could not be turned into text; the message is a sentence for the learner."""
 
 
 def disassembled(cubin: bytes, ptx: str) -> str:
-    """nvdisasm's text of the machine code, with line information."""
+    """Returns nvdisasm's text of the machine code, with line information. Raises NotDisassembled."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
@@ -40,7 +40,7 @@ def disassembled(cubin: bytes, ptx: str) -> str:
 
 
 def count_of_instructions(cubin: bytes) -> int:
-    """Of its machine code, without what only fills up its end. Raises NotDisassembled."""
+    """Returns the number of instructions, without NOPs, which only fill up the end. Raises NotDisassembled."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
@@ -49,7 +49,7 @@ def count_of_instructions(cubin: bytes) -> int:
 
 
 def _assembled_again(ptx: str, folder: Path) -> Iterator[str]:
-    """By each of the assemblers that Triton brings; which of them it used differs between its releases."""
+    """Yields the text of the PTX, assembled anew with each assembler and option that a release of Triton may use."""
     source, target = folder / "again.ptx", folder / "again.cubin"
     source.write_text(ptx, encoding="utf-8")
     architecture = next((row.split()[1].rstrip(",") for row in ptx.splitlines() if row.startswith(".target")), "")
@@ -73,7 +73,10 @@ def _output(tool: str, *arguments: str) -> str:
 
 
 def _path_of(tool: str) -> str:
-    """Where Triton keeps its tools, without importing it; else one on the path."""
+    """Returns the path of a tool that comes with Triton, which is not imported, or of the tool of this name on PATH.
+
+    Raises NotDisassembled if there is neither.
+    """
     found = importlib.util.find_spec("triton")
     bundled = Path(found.origin).parent / "backends/nvidia/bin" / tool if found and found.origin else None
     path = str(bundled) if bundled and bundled.exists() else shutil.which(tool)

@@ -45,7 +45,10 @@ def _current() -> Folder:
 
 
 def show_hint(folder: Folder, again: bool = False, everything: bool = False) -> None:
-    """Prints the next hint, or those that are open, and notes what was opened."""
+    """Prints the next hint, or the open hints again, or everything after a question, and notes how far hints are open.
+
+    Raises click.ClickException if there is no hint to print, and click.Abort if the learner declines.
+    """
     hints, record = _hints_of(folder), read_progress(folder.root).of(folder.id)
     most = len(hints.levels)
     if state(record) == PASSED and not again and not everything:

@@ -77,7 +77,7 @@ def _refuse_taken(target: Path) -> None:
 
 
 def _lay(target: Path, files: dict[str, bytes]) -> None:
-    """Writes all of it into another folder first, on the same disk: whatever ends it leaves nothing half done."""
+    """Writes the files into another folder of the same disk first: an exception on the way leaves nothing half done."""
     was_there = target.exists()
     unfinished = (target if was_there else target.parent) / f".{target.name}.{os.getpid()}"
     try:

@@ -1,4 +1,4 @@
-"""`course inspect`: what Triton makes of a kernel, without a GPU: resources, every level of code, the launch."""
+"""`course inspect`: a compiled kernel, shown without a GPU: its resources, its code at every level, its launch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
-from grader.course.stated_calls import COMPILED, asked
+from grader.judge.uses import Compiled, asked
 from grader.learn.code_levels import LEVELS, READING, instructions
 from grader.learn.runnable import judge_it, recorded, refuse_what_cannot_run
 from grader.sentences import count_text
@@ -50,9 +50,12 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
         raise click.ClickException(f"There is no target {target!r}: it is one of {', '.join(MODELS)}.")
     module = load_test_file(exercise)
     run = Run(exercise, submission, seed=0, model=MODELS[target])
-    refuse_what_cannot_run(run)
-    with busy("Compiling ..."):
-        plan, sizes = _plan(run, module, level)
+    try:
+        refuse_what_cannot_run(run)
+        with busy("Compiling ..."):
+            plan, sizes = _plan(run, module, level)
+    finally:
+        run.end()
     launches = list(plan.launches())
     if not launches:
         raise click.ClickException(f"{module.exercise.entry} launched no kernel. Next: {judge_it(run)}")
@@ -60,11 +63,14 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
 
 
 def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, str]:
-    """Of the first call that a test of the exercise compiles; and its sizes, for the learner."""
+    """Returns the launch plan of the first call that a test compiles, and the sizes of that call in words.
+
+    Raises click.ClickException if there is none, or if it does not compile.
+    """
     from grader.course.trial import Trial
     from grader.wire.reply import DTYPES
 
-    stated, cases = module.exercise, asked(module, COMPILED)
+    stated, cases = module.exercise, asked(module, Compiled)
     if not cases:
         raise click.ClickException(f"No test of {run.folder.id} compiles a kernel.")
     case = cases[0]
@@ -72,13 +78,10 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, str]:
         case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, case.constants, arguments=stated.arguments
     )
     texts = {"ptx", "ttgir", *([level] if level and level != "sass" else [])}
-    try:
-        return recorded(run, stated, trial, tuple(sorted(texts))).plan, trial.sizes_label
-    finally:
-        run.end()
+    return recorded(run, stated, trial, tuple(sorted(texts))).plan, trial.sizes_label
 
 
-# ---- what is shown ------------------------------------------------------------------------------------------------
+# ---- output -------------------------------------------------------------------------------------------------------
 
 
 def _show(run: Run, plan: Plan, launches: list[PlannedLaunch], sizes: str, level: str | None, meta: bool) -> None:

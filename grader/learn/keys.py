@@ -1,4 +1,4 @@
-"""Single keys from a terminal, without waiting for Enter; the terminal is put back however this ends."""
+"""Single keys from a terminal, without waiting for Enter; in the end the terminal has its own settings again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ ReadKey = Callable[[float], str]
 
 @contextlib.contextmanager
 def single_keys() -> Iterator[ReadKey]:
-    """Gives a function that waits so many seconds for a key: the key, or "" when none came."""
+    """Yields a function that waits at most this many seconds for a key and returns it, or "" if there was none.
+
+    The function raises EOFError when the terminal is gone.
+    """
     if not sys.stdin.isatty():
         yield _no_key
         return

@@ -45,15 +45,14 @@ def ladder(
         return
     device = _device(keep, svg)
     with _climb(exercise, found, submission, device) as climb:
-        if isinstance(climb.device, str):
-            figures, counts = climb.kept(), climb.count()
-        else:
-            figures, counts = climb.measure(), climb.count() if counted else {}
+        measured = None if isinstance(device, str) else climb.measure(device)
+        counts = climb.count() if measured is None or counted else {}
+    figures = climb.kept() if measured is None else measured
     _show(climb, figures, counts)
     if svg is not None:
         _draw(exercise, climb, figures, svg)
-    if keep:
-        _keep(exercise, climb, figures)
+    if keep and measured is not None:
+        _keep(exercise, climb, measured)
     _say_next(exercise, climb)
 
 
@@ -72,7 +71,7 @@ def _ladder(folder: Folder) -> Ladder:
 
 
 def _device(keep: bool, svg: Path | None) -> Device | str:
-    """The GPU, or why there is none. Raises click.ClickException where what was asked for cannot be done."""
+    """Returns the GPU, or the reason that there is none. Raises click.ClickException for options that cannot be met."""
     from grader.gpu.device import device_here
 
     device = device_here()
@@ -102,7 +101,7 @@ def _climb(folder: Folder, ladder: Ladder, submission: str | None, device: Devic
             climb.end()
 
 
-# ---- what is shown ------------------------------------------------------------------------------------------------
+# ---- output -------------------------------------------------------------------------------------------------------
 
 
 def _show(climb: Climb, figures: Figures | None, counts: dict[str, Counts | str]) -> None:
@@ -124,13 +123,14 @@ def _show(climb: Climb, figures: Figures | None, counts: dict[str, Counts | str]
 
 
 def _draw(folder: Folder, climb: Climb, figures: Figures | None, path: Path) -> None:
+    from grader.learn.ladder_figures import Timed
     from grader.learn.ladder_table import figure_text
     from grader.learn.matplotlib_cache import keep_caches_in
     from grader.progress.curves import YOURS
     from grader.show.terminal import console
 
-    measured = {name: one for name, one in figures.rungs.items() if one.rate} if figures else {}
-    if not measured:
+    measured = {name: one for name, one in figures.rungs.items() if isinstance(one, Timed)} if figures else {}
+    if figures is None or not measured:
         raise click.ClickException("There is no picture: no rung was measured, here or elsewhere.")
     keep_caches_in(folder.root)
     from grader.show.ladder_svg import ladder_svg
@@ -163,11 +163,11 @@ def _say_next(folder: Folder, climb: Climb) -> None:
     console().print(f"Next: {following}" if climb.is_open else f"Next: course open {folder.number}", markup=False)
 
 
-# ---- one rung -----------------------------------------------------------------------------------------------------
+# ---- a rung -------------------------------------------------------------------------------------------------------
 
 
 def _show_text(folder: Folder, ladder: Ladder, number: int) -> None:
-    """As it is, so that it can be written into a file and judged."""
+    """Prints the text of a rung without the marks of regions, so that it can be written into a file and judged."""
     from grader.course.regions import BEGIN, END
     from grader.learn.ladder_climb import is_open
 

@@ -1,4 +1,4 @@
-"""One walk up a ladder: each rung timed on the GPU here, or counted; the learner's own kernel among them if right."""
+"""A walk up a ladder: times each rung on the GPU here, or counts it, and the learner's own kernel if it is right."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import click
 from grader.course.code_digest import digest_of_code
 from grader.course.folder import Folder, load_test_file
 from grader.course.resized import fitting
-from grader.course.stated_calls import CHECK, THROUGHPUT, Asked, asked
 from grader.course.trial import Trial, trial_of
 from grader.explain.verdict import PASS
 from grader.gpu.device import Device, model_here
 from grader.gpu.pool.replays import Replays
 from grader.judge.judge import Judge
 from grader.judge.run import Run
+from grader.judge.uses import Check, Throughput, asked
 from grader.learn.ladder_counts import Counts, counts_of
-from grader.learn.ladder_figures import Figures, Timed, kept, still_true
+from grader.learn.ladder_figures import Figures, NotTimed, Timed, kept, still_true
 from grader.learn.ladder_rungs import Ladder, Rung
 from grader.learn.ladder_times import timed
 from grader.learn.runnable import judge_it, refuse_what_cannot_run
@@ -35,28 +35,31 @@ COMMAND = "course ladder {} --keep"
 
 
 def is_open(folder: Folder) -> bool:
-    """Whether the learner may see solutions."""
+    """Returns True if the learner may see the solution: the exercise was passed or given up."""
     record = read_progress(folder.root).of(folder.id)
     return bool(record.passed or record.gave_up)
 
 
 @dataclass
 class Climb:
-    """`device`: the GPU, or why there is none; `advance` is told of each rung."""
+    """A ladder and a submission to time or to count along with its rungs; None stands for the learner's own file.
+
+    `device`: the GPU, or the reason that there is none. `advance`: is called after each kernel.
+    """
 
     folder: Folder
     ladder: Ladder
     submission: str | None
     device: Device | str
     advance: Callable[[], None]
-    asked: Asked = field(init=False)
+    asked: Throughput = field(init=False)
     trial: Trial = field(init=False)
     own_note: str = ""  # why the learner's kernel is not among the rungs
 
     def __post_init__(self) -> None:
         self.module = load_test_file(self.folder)
         self.exercise, self.model = self.module.exercise, model_here(self.device)
-        calls = asked(self.module, THROUGHPUT)
+        calls = asked(self.module, Throughput)
         if not calls:
             raise click.ClickException(f"No test of {self.folder.id} measures throughput.")
         self.asked = calls[0]
@@ -70,11 +73,11 @@ class Climb:
 
     @property
     def anchor(self) -> str:
-        return self.asked.options.get("anchor", "copy")
+        return self.asked.anchor
 
     @property
     def numbers(self) -> dict[str, str]:
-        """Of the rungs, by name; the learner's kernel has none."""
+        """The numbers of the rungs by name, from 1; the learner's kernel has none."""
         return {rung.name: str(number) for number, rung in enumerate(self.ladder.rungs, 1)}
 
     @property
@@ -88,18 +91,20 @@ class Climb:
 
     # ---- on a GPU -------------------------------------------------------------------------------------------------
 
-    def measure(self) -> Figures:
+    def measure(self, device: Device) -> Figures:
+        """Returns the figures of the rungs and of the learner's kernel, all timed on this GPU."""
         unit = UNITS[self.anchor][0]
         figures = Figures(
-            COMMAND.format(self.folder.number), self.device.name, {}, str(date.today()), self.trial.data_label,
+            COMMAND.format(self.folder.number), device.name, {}, str(date.today()), self.trial.data_label,
             CEILINGS[self.anchor], unit,
         )  # fmt: skip
-        self._replays = Replays(self.device)
-        self._replays.start(1)
-        rates, found = [], {}
+        replays = self._replays = Replays(device)
+        replays.start(1)
+        rates: list[float] = []
+        found: dict[str, Timed | NotTimed] = {}
         for name, run in self._runs():
-            one, of_anchor = timed(run, self.exercise, self.trial, self._replays, self.anchor)
-            if name == YOURS and one.rate is None:
+            one, of_anchor = timed(run, self.exercise, self.trial, replays, self.anchor)
+            if name == YOURS and isinstance(one, NotTimed):
                 self.own_note = f"{run.submission.path.name}: {one.why}. Next: {judge_it(run)}"
             else:
                 found[name] = one
@@ -110,7 +115,7 @@ class Climb:
         return figures
 
     def kept(self) -> Figures | None:
-        """What was measured on another machine, as far as it still holds."""
+        """Returns the figures kept with the ladder, for kernels that are unchanged; None if none are kept."""
         figures = kept(self.folder)
         digests = {rung.name: digest_of_code(rung.text) for rung in self.ladder.rungs if rung.text}
         return still_true(figures, digests) if figures else None
@@ -118,10 +123,10 @@ class Climb:
     def without_own(self, figures: Figures) -> Figures:
         return replace(figures, rungs={name: one for name, one in figures.rungs.items() if name != YOURS})
 
-    # ---- without one ----------------------------------------------------------------------------------------------
+    # ---- without a GPU --------------------------------------------------------------------------------------------
 
     def count(self) -> dict[str, Counts | str]:
-        """Of each rung what can be counted, or why nothing can."""
+        """Returns the counts of each rung, and of the learner's kernel if it is right, or the reason for none."""
         found: dict[str, Counts | str] = {}
         for name, run in self._runs():
             if name == YOURS and not self._is_right(run):
@@ -136,13 +141,12 @@ class Climb:
         return found
 
     def _is_right(self, run: Run) -> bool:
-        """Whether the calls that the tests state give right values, without a GPU."""
+        """Returns True if the calls that the tests state give right values, without a GPU; else sets `own_note`."""
         judge = Judge(self.exercise, run)
         try:
             refuse_what_cannot_run(run)
-            for call in asked(self.module, CHECK):
-                options = {name: value for name, value in call.options.items() if name in ("bound", "dtypes")}
-                if judge.check(call.test, call.data, **options, **call.constants).outcome != PASS:
+            for call in asked(self.module, Check):
+                if call.verdict(judge).outcome != PASS:
                     self.own_note = f"{run.submission.path.name} is not right yet. Next: {judge_it(run)}"
                     return False
         except (click.ClickException, ChildEnded) as error:
@@ -153,7 +157,7 @@ class Climb:
     # ---- the kernels ----------------------------------------------------------------------------------------------
 
     def _runs(self) -> Iterator[tuple[str, Run]]:
-        """Each rung, then the learner's own kernel if there is one; ended when the next is asked for."""
+        """Yields name and run of each rung, then of the learner's attempt. A run ends before the next begins."""
         for rung in self.ladder.rungs:
             with self._run(str(self._file(rung))) as run:
                 yield rung.name, run
@@ -172,7 +176,7 @@ class Climb:
             run.end()
 
     def _file(self, rung: Rung) -> Path:
-        """What is judged: the rung's own file, or one that its changes are written to."""
+        """Returns the file to judge: the rung's own file, or a new file with its changed text."""
         if not rung.is_changed:
             return rung.path
         path = Path(self._files.name) / rung.name.replace(" ", "_") / f"{self.folder.name}.py"
@@ -181,30 +185,32 @@ class Climb:
         return path
 
     def notes(self, figures: Figures | None, counts: dict[str, Counts | str]) -> list[str]:
-        """What is to be said of single rungs, and of the learner's kernel."""
+        """Returns sentences about rungs without figures or with a note, and about the learner's kernel."""
         measured = figures.rungs.items() if figures else ()
-        lines = [f"{name}: not measured, {one.why}." for name, one in measured if one.why]
-        lines += [f"{name}: {one.note}." for name, one in measured if one.note]
+        lines = [f"{name}: not measured, {one.why}." for name, one in measured if isinstance(one, NotTimed)]
+        lines += [f"{name}: {one.note}." for name, one in measured if isinstance(one, Timed) and one.note]
         lines += [f"{name}: not counted. {one.rstrip('.')}." for name, one in counts.items() if isinstance(one, str)]
         if isinstance(self.device, str) and figures is None:
             lines.append("How fast they are is measured on a GPU; no figures are kept with this ladder.")
         return lines + ([self.own_note] if self.own_note else [])
 
 
-def at_one_clock(one: Timed, anchor: float | None) -> Timed:
-    """With the rate that its share of the anchor makes where the anchor has this rate: what the GPU's clock did between
-    two rungs would make the slower one of them the faster."""
-    return one if one.share is None or anchor is None else replace(one, rate=one.share * anchor)
+def at_one_clock(one: Timed | NotTimed, anchor: float | None) -> Timed | NotTimed:
+    """Returns the figures with share * `anchor`, the anchor's rate, as the rate; unchanged if there is none.
+
+    Else a change of the GPU's clock between two rungs could make the slower rung look faster.
+    """
+    return replace(one, rate=one.share * anchor) if isinstance(one, Timed) and anchor is not None else one
 
 
-def _by_speed(found: dict[str, Timed]) -> dict[str, Timed]:
-    """The rungs in their order, the learner's kernel before the first that is faster."""
+def _by_speed(found: dict[str, Timed | NotTimed]) -> dict[str, Timed | NotTimed]:
+    """Returns the rungs in their order, with the learner's kernel before the first rung that is faster."""
     own = found.pop(YOURS, None)
-    if own is None:
+    if not isinstance(own, Timed):
         return found
-    placed: dict[str, Timed] = {}
+    placed: dict[str, Timed | NotTimed] = {}
     for name, one in found.items():
-        if YOURS not in placed and one.rate and one.rate > own.rate:
+        if YOURS not in placed and isinstance(one, Timed) and one.rate > own.rate:
             placed[YOURS] = own
         placed[name] = one
     return {**placed, YOURS: placed.get(YOURS, own)}

@@ -1,4 +1,4 @@
-"""What can be counted of a kernel without a GPU: bytes that its programs move, and what the compiler made of it."""
+"""Counts of a kernel that take no GPU: bytes that its programs move, and figures of its machine code."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from grader.processes.faults import ChildEnded
 from grader.wire.messages import VIEW_BYTES
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.judge.run import Run
     from grader.numerics.arguments import Recipe
 
-PROGRAMS = 8  # of a launch whose traffic is counted; the others are taken to move as much
+PROGRAMS = 8  # of a launch, whose traffic is counted; the others are assumed to move as much
 TEXTS = ("ptx", "ttgir")
 
 
 @dataclass
 class Counts:
-    """Of all launches of a call together; registers, spills and shared memory of the kernel that takes most.
+    """Counts of all launches of a call together; registers, spilled and shared bytes are the most of any kernel.
 
-    moved: bytes in multiples of the least possible; instructions: of machine code. None: they could not be counted.
+    moved: bytes in multiples of the least possible. instructions: of the machine code of all kernels. None: unknown.
     """
 
     moved: float | None
@@ -45,9 +47,9 @@ class Counts:
 
 
 def counts_of(run: Run, exercise: Exercise, trial: Trial, sizes: list[list[int]] | None = None) -> Counts:
-    """`sizes`: of a smaller call, whose traffic is counted in place of this one's.
+    """Returns the counts of a call. `sizes`: shapes of the tensors in a smaller call, to count the traffic of instead.
 
-    Raises click.ClickException where the call cannot be compiled.
+    Raises click.ClickException if the call cannot be compiled.
     """
     recording = recorded(run, exercise, trial, TEXTS)
     plan, launches = recording.plan, list(recording.plan.launches())
@@ -69,15 +71,18 @@ def counts_of(run: Run, exercise: Exercise, trial: Trial, sizes: list[list[int]]
 def _moved(
     run: Run, exercise: Exercise, trial: Trial, recording: Recording, sizes: list[list[int]] | None
 ) -> float | None:
-    """By a few of its programs, each by itself: in whole sectors of 32 bytes, as far as an access takes several.
+    """Returns the moved bytes in multiples of the least possible; None if they cannot be counted.
 
-    What a smaller call moves of an argument, in multiples of its size, is taken to hold for the large one.
+    A few programs are counted, each by itself, in whole sectors of 32 bytes. A smaller call is assumed to move each
+    argument as often as the large call does.
     """
     data = with_sizes(trial.data, sizes) if sizes else trial.data
     counted = replace(trial, data=data)
-    tables = {name: table_of(run, counted, number) for number, name in enumerate(exercise.arguments)}
-    if any(table is None for table in tables.values()):
-        return None
+    tables: dict[str, Tensor] = {}
+    for number, name in enumerate(exercise.arguments):
+        if (table := table_of(run, counted, number)) is None:
+            return None
+        tables[name] = table
     inputs = without_values(data, trial.dtype)
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
     try:
@@ -95,13 +100,13 @@ def _moved(
 
 
 def with_sizes(data: tuple[Recipe, ...], sizes: list[list[int]]) -> tuple[Recipe, ...]:
-    """The same call with tensors of these sizes, in their order."""
+    """Returns the data sets of a call with these shapes of its tensors, in their order."""
     given = iter(sizes)
     return tuple(replace(one, shape=tuple(next(given))) if isinstance(one, Data) else one for one in data)
 
 
 def _sizes(recording: Recording) -> dict[str, int]:
-    """Bytes of the arguments and of the results, by name."""
+    """Returns the bytes of the tensor arguments and of the results, by name."""
     views = {spec.name: spec for spec in recording.arguments} | recording.plan.results
     return {name: math.prod(view.shape) * VIEW_BYTES[view.dtype] for name, view in views.items()}
 

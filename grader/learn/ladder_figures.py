@@ -1,4 +1,4 @@
-"""What was measured of a ladder, as plain data: shown at once, and kept for machines without a GPU."""
+"""Measured figures of a ladder as plain data: shown at once, and kept for machines without a GPU."""
 
 from __future__ import annotations
 
@@ -13,20 +13,29 @@ from grader.learn.ladder_rungs import ladder_file
 
 @dataclass
 class Timed:
-    """One kernel. seconds: of a call; share: of the anchor's speed; note: what is to be said of it; why: the reason
-    that there are no figures."""
+    """The figures of a kernel. seconds: of a call. share: of the anchor's speed. note: words about the figures."""
 
-    digest: str = ""  # of its code: figures of another kernel are none
-    seconds: float | None = None
-    rate: float | None = None  # in the unit of the figures, at the clock that the anchor's rate was measured at
-    share: float | None = None
+    digest: str  # of its code, to tell if the figures are this kernel's
+    seconds: float
+    rate: float  # in the unit of the figures, at the clock rate at which the anchor's was measured
+    share: float
     note: str = ""
-    why: str = ""
+
+
+@dataclass
+class NotTimed:
+    """A kernel without figures. why: the reason, as the end of a sentence."""
+
+    why: str
+
+
+# A kernel in the file: fields that it does not have are empty.
+EMPTY = {"digest": "", "seconds": None, "rate": None, "share": None, "note": "", "why": ""}
 
 
 @dataclass
 class Figures:
-    """`anchor`: what the shares are of, as words; `rate`: how fast that is, in `unit`; `rungs`: by name, in order."""
+    """The figures of a ladder's rungs, by name and in order. `rate`: the rate of the anchor, in `unit`."""
 
     command: str
     gpu: str
@@ -36,7 +45,7 @@ class Figures:
     anchor: str
     unit: str
     rate: float | None = None
-    rungs: dict[str, Timed] = field(default_factory=dict)
+    rungs: dict[str, Timed | NotTimed] = field(default_factory=dict)
 
     @property
     def origin(self) -> str:
@@ -49,26 +58,37 @@ def figures_file(folder: Folder) -> Path:
 
 
 def keep(folder: Folder, figures: Figures) -> Path:
-    """Raises OSError."""
+    """Writes the figures next to the ladder and returns their file. Raises OSError."""
     path = figures_file(folder)
-    write_whole(path, json.dumps(asdict(figures), indent=1) + "\n")
+    rungs = {name: EMPTY | asdict(one) for name, one in figures.rungs.items()}
+    write_whole(path, json.dumps({**asdict(figures), "rungs": rungs}, indent=1) + "\n")
     return path
 
 
 def kept(folder: Folder) -> Figures | None:
-    """None where there are none, or none that can be read."""
+    """Returns the figures that are kept with a ladder; None if there are none that can be read."""
     try:
         data = json.loads(figures_file(folder).read_text(encoding="utf-8"))
-        return Figures(**data | {"rungs": {name: Timed(**one) for name, one in data["rungs"].items()}})
+        return Figures(**data | {"rungs": {name: _read(one) for name, one in data["rungs"].items()}})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
+def _read(fields: dict) -> Timed | NotTimed:
+    """Returns a kernel as it stands in the file. Raises KeyError or TypeError for what `keep` did not write."""
+    if fields["share"] is None:
+        return NotTimed(fields["why"])
+    return Timed(fields["digest"], fields["seconds"], fields["rate"], fields["share"], fields["note"])
+
+
 def still_true(figures: Figures, digests: dict[str, str]) -> Figures:
-    """Without what was measured of kernels that have changed since. digests: of the kernels now, by name."""
-    changed = Timed(why="its kernel has changed since it was measured")
+    """Returns the figures with a reason instead for kernels that have changed, and without kernels that are gone.
+
+    digests: of the kernels as they are now, by name.
+    """
+    changed = NotTimed("its kernel has changed since it was measured")
     found = {
-        name: one if one.why or one.digest == digests[name] else changed
+        name: one if isinstance(one, NotTimed) or one.digest == digests[name] else changed
         for name, one in figures.rungs.items()
         if name in digests
     }

@@ -1,6 +1,6 @@
-"""The rungs of an exercise's ladder: kernels from the naive one to the best, each with what changed and why.
+"""The rungs of an exercise's ladder: kernels from the naive kernel to the best, each with its change and the reason.
 
-solutions/NN_name/ladder.toml, one table for each rung, in order:
+solutions/NN_name/ladder.toml, with a table for each rung, in order:
 
     [row_per_program]
     file = "tests/accepted/NN_name/row_per_program.py"
@@ -10,9 +10,9 @@ solutions/NN_name/ladder.toml, one table for each rung, in order:
     changes = [["num_warps=16", "num_warps=4"]]
     why = "..."
 
-`file`: from the root of the course that holds the solutions. A rung without one is the solution, with these `changes`:
-pairs of old and new text, as tests/mutants/NN_name.toml has them. Where the call that is timed is too large to count
-what it moves, there stands above all tables `counted = [[4096, 512], [512, 4096]]`: sizes of its tensors in a smaller
+`file` is a path from the root of the course that holds the solutions. A rung without a file is the solution with these
+`changes`: pairs of old and new text, as in tests/mutants/NN_name.toml. Where the timed call is too large to count its
+traffic, a line above all tables, `counted = [[4096, 512], [512, 4096]]`, gives the shapes of the tensors in a smaller
 call, in their order.
 """
 
@@ -29,12 +29,12 @@ FIELDS = {"file": str, "changes": list, "why": str}
 
 
 class BadRung(Exception):
-    """A rung that is not stated as it has to be; the message says where and why."""
+    """A rung is not stated as it has to be; the message says where and why."""
 
 
 @dataclass(frozen=True)
 class Rung:
-    """`path`: the file it is, or is made of by changes; `text`: the whole of it, "" where the file cannot be read."""
+    """A kernel of a ladder. `path`: its file, or the file to change. `text`: its text, "" if it cannot be read."""
 
     name: str
     why: str
@@ -45,7 +45,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """`counted`: sizes of the tensors in the call whose traffic is counted; None: the call that is timed."""
+    """The rungs in order. `counted`: shapes of the tensors in a call to count the traffic of; None: the timed call."""
 
     rungs: list[Rung]
     counted: list[list[int]] | None = None
@@ -56,7 +56,7 @@ def ladder_file(folder: Folder) -> Path:
 
 
 def ladder_of(folder: Folder) -> Ladder | None:
-    """Of an exercise, its naive kernel first; None where it has none. Raises BadRung."""
+    """Returns the ladder of an exercise, its naive kernel first; None if it has none. Raises BadRung."""
     path = ladder_file(folder)
     if not path.exists():
         return None

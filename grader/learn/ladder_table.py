@@ -1,11 +1,11 @@
-"""A ladder in a terminal: what was measured with a bar for each rung, what was counted, and what each rung changes."""
+"""A ladder in a terminal: measured figures with a bar for each rung, counted figures, and the change of each rung."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rich.console import Group
+from rich.console import Group, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -16,11 +16,11 @@ from grader.progress.curves import number_text
 
 BAR, CEILING = "█", "|"
 LONGEST, SHORTEST = 30, 8  # bars, in characters
-WIDE, MIDDLE = 100, 76  # characters, from which on more columns are shown
+WIDE, MIDDLE = 100, 76  # characters; a terminal of this width shows more columns
 
 
 def figure_text(number: float | None) -> str:
-    """Of a rate, or of how many times as much: three digits, all of those before the point."""
+    """Returns a rate or a factor with three digits, or with all its digits before the point; "" for None."""
     if number is None:
         return ""
     return number_text(round(number)) if number >= 100 else f"{number:.3g}"
@@ -31,17 +31,18 @@ def percent(share: float) -> str:
 
 
 def measured_table(figures: Figures, numbers: dict[str, str], width: int) -> Group:
-    """A bar for each; where there is little room none, and not how many times as fast a rung is. numbers: by name."""
-    columns = [("", "right"), ("rung", "left"), (figures.unit, "right"), ("share", "right"), ("times", "right")]
-    columns += [("", "left")]
+    """Returns a row for each kernel, with a bar if the terminal is wide enough. numbers: of the rungs, by name."""
+    columns: list[tuple[str, JustifyMethod]] = [
+        ("", "right"), ("rung", "left"), (figures.unit, "right"), ("share", "right"), ("times", "right"), ("", "left"),
+    ]  # fmt: skip
     shown = len(columns) if width >= MIDDLE else 4
     table = _table(*columns[:shown])
     longest = max(SHORTEST, min(LONGEST, width - 38 - max(map(len, numbers), default=0)))
-    highest = max((one.share or 0 for one in figures.rungs.values()), default=0)
-    before = None
+    highest = max((one.share for one in figures.rungs.values() if isinstance(one, Timed)), default=0.0)
+    before = 0.0
     for name, one in figures.rungs.items():
-        cells = ["-"]
-        if one.rate is not None:
+        cells: list[str | Text] = ["-"]
+        if isinstance(one, Timed):
             faster = f"x {figure_text(one.rate / before)}" if before else ""
             cells = [figure_text(one.rate), percent(one.share), faster, _bar(one, max(highest, 1.0), longest)]
             before = one.rate
@@ -58,7 +59,7 @@ def _bar(one: Timed, highest: float, longest: int) -> Text:
 
 
 def counted_table(counted: dict[str, Counts | str], numbers: dict[str, str], width: int) -> Group:
-    """What could be counted of each; a narrow terminal gets the most telling columns."""
+    """Returns a row of counts for each kernel; a narrow terminal gets only the most telling columns."""
     shown = [column for column in COLUMNS if width >= column.least]
     table = _table(("", "right"), ("rung", "left"), *((column.name, column.side) for column in shown))
     for name, one in counted.items():
@@ -70,10 +71,10 @@ def counted_table(counted: dict[str, Counts | str], numbers: dict[str, str], wid
 
 @dataclass(frozen=True)
 class Column:
-    """`least`: characters that a terminal needs to show it."""
+    """A column of counts. `least`: the width of a terminal, in characters, that it takes to show it."""
 
     name: str
-    side: str
+    side: JustifyMethod
     least: int
     cell: Callable[[Counts], str]
     legend: str = ""
@@ -104,7 +105,7 @@ COLUMNS = [
 
 
 def reasons(rungs: list[Rung]) -> Table:
-    """What each rung changes, and why."""
+    """Returns a row for each rung: its number, its name, its change and the reason for it."""
     table = Table.grid(padding=(0, 1))
     table.add_column(justify="right", no_wrap=True)
     table.add_column()
@@ -113,7 +114,7 @@ def reasons(rungs: list[Rung]) -> Table:
     return table
 
 
-def _table(*columns: tuple[str, str]) -> Table:
+def _table(*columns: tuple[str, JustifyMethod]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name, side in columns:
         table.add_column(name, justify=side, no_wrap=True)

@@ -1,7 +1,7 @@
-"""The speed of a ladder's kernels on a GPU: a sample each, with the judge's own clock, checks and anchor.
+"""The speed of a ladder's kernels on a GPU: a sample of each, with the judge's own clock, checks and anchor.
 
-A process that has measured one goes on to the next, and every round times the anchor beside the kernel: what the GPU's
-clock does between two kernels drops out of their shares.
+A process that has measured a kernel goes on to the next, and every round times the anchor as well as the kernel: a
+change of the GPU's clock between two kernels drops out of their shares.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grader.gpu.plan import Recording, least_bytes
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.on_gpu import asked_of, other_result
 from grader.judge.speed_samples import flops_of
-from grader.learn.ladder_figures import Timed
+from grader.learn.ladder_figures import NotTimed, Timed
 from grader.learn.runnable import recorded, refuse_what_cannot_run
 from grader.processes.faults import MachineFault
 from grader.progress.curves import UNITS
@@ -31,32 +31,34 @@ if TYPE_CHECKING:
     from grader.gpu.pool.replays import Replays
     from grader.judge.run import Run
 
-BUDGET = 5.0  # seconds of one kernel's calls: the slowest takes seconds for each
-LIMIT = 20.0  # of its process, to prepare and again to measure
+BUDGET = 5.0  # seconds for the calls of a kernel: a single call of the slowest takes seconds
+LIMIT = 20.0  # seconds for its process to prepare, and again to measure
 
 
-def timed(run: Run, exercise: Exercise, trial: Trial, replays: Replays, anchor: str) -> tuple[Timed, float | None]:
-    """And the anchor's rate beside it. What cannot be timed says why."""
+def timed(
+    run: Run, exercise: Exercise, trial: Trial, replays: Replays, anchor: str
+) -> tuple[Timed | NotTimed, float | None]:
+    """Times a kernel. Returns its figures and the anchor's rate, or the reason that it cannot be timed and None."""
     try:
         refuse_what_cannot_run(run)
         digest = digest_of_code(run.submission.path.read_text(encoding="utf-8"))
         recording = recorded(run, exercise, trial)
         if other_result(exercise, trial, recording) is not None:
-            return Timed(why=f"{exercise.entry} returns another result than it should"), None
+            return NotTimed(f"{exercise.entry} returns another result than it should"), None
         return _told(_sample(run, exercise, trial, recording, replays, anchor), digest, exercise, recording, anchor)
     except click.ClickException as error:
-        return Timed(why=error.message.partition(" Next:")[0].rstrip(".")), None
+        return NotTimed(error.message.partition(" Next:")[0].rstrip(".")), None
     except ReplayEnded as ended:
-        return Timed(why=_why(ended)), None
+        return NotTimed(_why(ended)), None
     except (GpuBusy, MachineFault, OSError) as error:
-        return Timed(why=str(error).rstrip(".")), None
+        return NotTimed(str(error).rstrip(".")), None
 
 
 def _sample(
     run: Run, exercise: Exercise, trial: Trial, recording: Recording, replays: Replays, anchor: str
 ) -> Measurement:
     shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in recording.arguments)
-    replays.begin_call(f"{anchor} for {shapes}")  # each rung anew: the same process may measure them all
+    replays.begin_call(f"{anchor} for {shapes}")  # a new call for each rung: the same process may measure all of them
     reply = replays.measure(
         recording, 0, run.folder, **asked_of(exercise, trial), anchor=anchor, seed=secrets.randbits(62), choose=True,
         with_torch=False, budget=BUDGET, limit=LIMIT,
@@ -66,10 +68,10 @@ def _sample(
 
 def _told(
     sample: Measurement, digest: str, exercise: Exercise, recording: Recording, anchor: str
-) -> tuple[Timed, float | None]:
+) -> tuple[Timed | NotTimed, float | None]:
     rounds = sample.valid or sample.rounds
     if sample.wrong or not rounds:
-        return Timed(digest, why=sample.wrong or "no round was measured"), None
+        return NotTimed(sample.wrong or "no round was measured"), None
     seconds, of_anchor = (statistics.median(one.seconds[chain] for one in rounds) for chain in (KERNEL, ANCHOR))
     share = statistics.median(one.seconds[ANCHOR] / one.seconds[KERNEL] for one in rounds)
     least = least_bytes(recording.plan, recording.arguments, exercise)

@@ -1,6 +1,6 @@
-"""A learner's own folder: which files `course init` lays into it, and the manifest that says what was laid down.
+"""A learner's own folder: the files that `course init` lays into it, and the manifest of these files.
 
-The manifest holds a digest of each file as the course had it. A file with another digest is one that its learner wrote.
+The manifest holds a digest of each file as the course had it. The learner changed every file with another digest.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ ABOUT = "Written by course init and course update, which leaves alone what you c
 
 
 class BadManifest(Exception):
-    """A manifest that is not as it was written; the message is the end of a sentence."""
+    """A manifest is not as it was written; the message is the end of a sentence."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """`files`: of each file that was laid down, by its name from the folder's top, the digest."""
+    """The version of a course that was laid down. `files`: the digest of each of its files, by path from the top."""
 
     version: Version
     files: dict[str, str]
@@ -49,7 +49,7 @@ def installed_version() -> Version:
 
 
 def files_to_lay() -> dict[str, bytes]:
-    """The files of a learner's folder, by their names from its top. Raises OSError."""
+    """Returns the contents of the files of a learner's folder, by path from its top. Raises OSError."""
     found = {name: (COURSE / name).read_bytes() for name in ALONE}
     for path in sorted(path for name in FOLDERS for path in (COURSE / name).rglob("*")):
         if path.is_file() and _belongs(path):
@@ -60,13 +60,13 @@ def files_to_lay() -> dict[str, bytes]:
 
 
 def _belongs(path: Path) -> bool:
-    """Leaves out what a clone gathers: bytecode, and the copies that commands and editors keep."""
+    """Returns False for files that a clone gathers: hidden files, bytecode, copies kept by commands and editors."""
     hidden = any(part.startswith((".", "__pycache__")) for part in path.relative_to(COURSE).parts)
     return not hidden and ".kept" not in path.name and not path.name.endswith("~")
 
 
 def _as_given(path: Path) -> bytes:
-    """The file's content; of an exercise the stub, also where the clone's owner has filled it in."""
+    """Returns the file's content; for the file of an exercise the stub, even if the clone's owner has filled it in."""
     folder = Folder.containing(path)
     if folder and path.name == folder.learner_file.name and folder.solution_file.exists():
         return stub_text(folder.solution_file.read_text(encoding="utf-8")).encode()
@@ -78,7 +78,7 @@ def digest(content: bytes) -> str:
 
 
 def digest_at(path: Path) -> str | None:
-    """The digest of what lies there; None for nothing. Raises OSError."""
+    """Returns the digest of a file; None if there is no file. Raises OSError."""
     try:
         return digest(path.read_bytes())
     except FileNotFoundError:
@@ -86,13 +86,13 @@ def digest_at(path: Path) -> str | None:
 
 
 def write_manifest(root: Path, files: dict[str, str]) -> None:
-    """Raises OSError."""
+    """Writes the manifest of the installed version. `files`: the digest of each file, by path. Raises OSError."""
     content = {"about": ABOUT, "version": str(installed_version()), "seal": "", "files": dict(sorted(files.items()))}
     write_whole(root / LAID_DOWN, json.dumps({**content, "seal": _seal(content)}, indent=1) + "\n")
 
 
 def read_manifest(root: Path) -> Manifest:
-    """Raises BadManifest, and OSError."""
+    """Returns the manifest of a learner's folder. Raises BadManifest, OSError."""
     try:
         content = json.loads((root / LAID_DOWN).read_text(encoding="utf-8"))
     except ValueError:
@@ -112,7 +112,7 @@ def version_note(root: Path) -> str:
     """Returns a sentence about a folder whose version is not the installed one, or ""."""
     try:
         here, installed = read_manifest(root).version, installed_version()
-    except (BadManifest, OSError):  # course update tells
+    except (BadManifest, OSError):  # course update reports them
         return ""
     if here == installed:
         return ""

@@ -42,10 +42,10 @@ def _rendered(folder: Folder) -> str:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise click.ClickException(f"{path} cannot be read: {error.strerror}.") from None
-    # A terminal shows no picture: its words stand in for it, and where it lies.
+    # A terminal shows no picture: its description and its path stand there instead.
     text = PICTURE.sub(lambda match: f"*Picture: {match[1]} ({shown(folder.path / match[2])})*", text)
-    text = LINK.sub(r"\1", text)  # nor does it follow a link to another lesson
-    text = FOLD.sub(lambda match: f"*{match[1]}*" if match[1] else "", text)  # or fold anything
+    text = LINK.sub(r"\1", text)  # a terminal follows no link to another lesson
+    text = FOLD.sub(lambda match: f"*{match[1]}*" if match[1] else "", text)  # and folds nothing
     out = console()
     with out.capture() as captured:
         out.print(Markdown(text, hyperlinks=False))

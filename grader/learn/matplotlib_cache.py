@@ -1,4 +1,4 @@
-"""Where matplotlib keeps what it remembers: in the course's own folder, not in the learner's home."""
+"""Keeps the caches of matplotlib in the course's own folder, not in the learner's home."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.progress import progress
 
 
 def keep_caches_in(root: Path) -> None:
-    """To be called before matplotlib is imported."""
+    """Makes matplotlib keep its caches in the course at `root`, and log errors alone. Call it before the import."""
     with contextlib.suppress(OSError):
         os.environ.setdefault("MPLCONFIGDIR", str(progress.state_folder(root) / "matplotlib"))
     logging.getLogger("matplotlib").setLevel(logging.ERROR)

@@ -17,7 +17,7 @@ from grader.files import keep_aside, write_whole
 from grader.learn.notebook_cells import ended, judged, magic_of, predict, show
 
 __all__ = ["check", "course", "explanation", "hint", "plot", "predict"]
-OWN_FOLDER = "triton-course"  # where the course lies next to a notebook that is not inside of one
+OWN_FOLDER = "triton-course"  # the course's folder, next to a notebook that lies in no course
 WIDTH = 100
 MAIN = "import sys; sys.argv[0] = 'course'; from grader.cli import main; main()"
 
@@ -25,7 +25,7 @@ _brought: dict[Path, str] = {}  # by learner's file: the text that this notebook
 
 
 class NotHere(Exception):
-    """Something that a cell needs is not there; the message is for the learner."""
+    """A cell needs something that is not there; the message is for the learner."""
 
 
 def check(exercise: str) -> None:
@@ -97,7 +97,7 @@ def plot(exercise: str) -> None:
 
 
 def own_course() -> Path:
-    """The learner's course: the one that the notebook lies in, else a folder next to the notebook, made or not yet."""
+    """Returns the course that the notebook lies in, or else a folder next to the notebook, which may not exist yet."""
     return course_here() or Path.cwd() / OWN_FOLDER
 
 
@@ -122,13 +122,16 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def _say(done: subprocess.CompletedProcess[str]) -> None:
-    """Prints sentences. A notebook breaks a long line in the middle of a word."""
+    """Prints what a command said, with long lines broken between words: a notebook would break them anywhere."""
     for line in _said(done).splitlines():
         print(textwrap.fill(line, WIDTH, break_long_words=False) if len(line.rstrip()) > WIDTH else line)
 
 
 def _bring(folder: Folder) -> None:
-    """Puts the text that the task cell saved into the learner's file. What somebody else wrote there is kept."""
+    """Puts the text that the task cell saved into the learner's file, and keeps a copy of any other text there.
+
+    Raises NotHere, OSError.
+    """
     saved, file, magic = Path(f"{folder.name}.py"), folder.learner_file, magic_of(folder.name)
     if _ran_unsaved(folder, magic):
         print(
@@ -151,7 +154,7 @@ def _text(path: Path) -> str:
 
 
 def _ran_unsaved(folder: Folder, magic: str) -> bool:
-    """Tells if the last cell that was run and holds the task, known by its docstring, lacks the line that saves it."""
+    """Returns True if the last run cell that holds the task, known by its docstring, lacks the line that saves it."""
     from IPython import get_ipython
 
     shell = get_ipython()

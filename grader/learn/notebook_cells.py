@@ -1,6 +1,6 @@
-"""Functions for the cells of every notebook, a class's or one for self-study: questions, and the judge as a process.
+"""Functions for the cells of notebooks, a class's or for self-study: the questions, and the judge as a process.
 
-Nothing here imports a learner's file, nor prints to stderr: nbgrader's own executor takes one line there for a failure.
+Nothing here imports a learner's file or prints to stderr: nbgrader's own executor takes a line there for a failure.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from grader.course.folder import Folder
 from grader.course.questions import BadQuestion, NoAnswer, Question, questions_of
 from grader.places import COURSE, IMPORTED_FROM
 
-COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE")  # which a notebook asks every process for
-MOST_TILES = 256  # of a picture: a thousand are 200 kB and tell no more
+COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE")  # a notebook sets them for every process
+MOST_TILES = 256  # of a picture: with a thousand it has 200 kB and tells no more
 
 
 def magic_of(name: str) -> str:
-    """The first line of the cell that a learner writes in; it saves the cell as a file."""
+    """Returns the first line of the cell that a learner writes in; it saves the cell as a file."""
     return f"%%writefile {name}.py"
 
 
@@ -70,7 +70,10 @@ def say_not_there(folder: Folder) -> None:
 
 
 def judged(exercise: str, command: list[str | Path], cwd: Path | None = None) -> dict:
-    """The judge's result, and in "report" what pytest printed. `command`: what follows pytest, but for --result."""
+    """Returns the judge's result, with pytest's output as "report". `command`: pytest's arguments, without --result.
+
+    A run without a result gives a result with a fault.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary, "result.json")
         done = ended(["-m", "pytest", "--disable-warnings", *command, "--result", path], cwd)
@@ -81,7 +84,7 @@ def judged(exercise: str, command: list[str | Path], cwd: Path | None = None) ->
 
 
 def show(result: dict) -> None:
-    """Prints what pytest would print, and shows the map of tiles as a picture."""
+    """Prints the report of a result, and shows its map of tiles as a picture."""
     print(result["report"])
     if picture := picture_of(result):
         from IPython.display import SVG, display
@@ -90,7 +93,7 @@ def show(result: dict) -> None:
 
 
 def picture_of(result: dict) -> str:
-    """The map of tiles of a result that has a wrong one, as SVG; "" where it would say nothing."""
+    """Returns the map of tiles of a result as SVG; "" if all are right, or if there are too few or too many."""
     from grader.explain.tile_map import RIGHT, TileMap
     from grader.show.tiles_svg import tile_map_svg
 
@@ -102,7 +105,10 @@ def picture_of(result: dict) -> str:
 
 
 def ended(arguments: list[str | Path], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """A process of this Python that has ended. It knows this package, and prints plain text of a notebook's width."""
+    """Runs this Python with this package on its path, and returns the process once it has ended.
+
+    Its stdout, which holds its stderr too, is plain text of 100 columns.
+    """
     inherited = {name: value for name, value in os.environ.items() if name not in COLOURS}
     python_path = os.pathsep.join(filter(None, [str(IMPORTED_FROM), os.environ.get("PYTHONPATH", "")]))
     return subprocess.run(

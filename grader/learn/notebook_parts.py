@@ -19,14 +19,14 @@ LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:)[^)]+\)")
 
 
 def finished(folder: Folder, cells: list[NotebookNode]) -> NotebookNode:
-    """The notebook of an exercise: the same cells make the same file, and it runs on every machine's Python."""
+    """Returns the notebook of an exercise: the same cells make the same file, and any machine's Python can run it."""
     for number, cell in enumerate(cells):
         cell["id"] = f"{folder.name}-{number}"  # nbformat's random ids would change the file at every run
     return new_notebook(cells=cells, metadata={"kernelspec": dict(KERNEL), "course": {"exercise": folder.id}})
 
 
 def lesson_of(folder: Folder) -> str:
-    """The exercise's README with its pictures inside, and without links to files that a student does not have."""
+    """Returns the exercise's README with its pictures inside, without links to files that a student does not have."""
     text = (folder.path / "README.md").read_text(encoding="utf-8")
     text = IMAGE.sub(lambda found: f"![{found[1]}]({_data_uri(folder.path / found[2])})", text)
     return LINK.sub(r"\1", text)
@@ -38,7 +38,7 @@ def _data_uri(path: Path) -> str:
 
 
 def question_cells(folder: Folder, home: str) -> list[NotebookNode]:
-    """The questions to read, and the cell that takes the answers; neither is graded.
+    """Returns a cell with the questions and a cell for the answers, neither of them graded; [] without questions.
 
     home: the module that the cell imports `predict` from.
     """

@@ -1,4 +1,4 @@
-"""The first cell of a notebook for self-study: adds what the course lacks here, lays it down, says what can be judged.
+"""The first cell of a notebook for self-study: installs missing packages, lays down the course, says what it can judge.
 
 torch is never installed, changed or imported. Until the missing packages are there, only Python's own are imported.
 """
@@ -13,18 +13,18 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-# Hosted notebooks without a GPU lack Triton; this is the release that those with a GPU have, 188 MB.
+# The release, of 188 MB, that hosted notebooks with a GPU have. Without a GPU they have no Triton.
 TRITON = "triton==3.6.0"
-KEPT = ("torch", "numpy", "triton")  # what is imported already, or large, stays as it is
+KEPT = ("torch", "numpy", "triton")  # packages that are imported already, or large, stay as they are
 PIP = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input", "--retries", "1")
 
 
 class CannotSetUp(Exception):
-    """The message says why exercises cannot be judged from this notebook, and what to do."""
+    """Exercises cannot be judged from this notebook; the message says why, and what to do."""
 
 
 def set_up() -> bool:
-    """Prints what it does and finds, in a few lines. True where the course lies here and its commands can run."""
+    """Sets up the course here and prints what can be judged. Returns True if the course's commands can run."""
     try:
         _add_missing()
         _lay_down()
@@ -50,12 +50,14 @@ def _add_missing() -> None:
     for_gpu = dict(_lacking(requirements, "gpu")) if gpu_here() else {}
     try:
         _install({name: text for name, text in for_gpu.items() if name not in needed})
-    except CannotSetUp as why:  # all but speed is judged without them
+    except CannotSetUp as why:  # without these packages all but speed is judged
         print(why)
 
 
 def _refuse_to_touch(needed: dict[str, str]) -> None:
-    """Raises CannotSetUp where torch would have to be installed, or a Triton replaced that torch may want as it is."""
+    """Raises CannotSetUp if torch is needed, or another Triton than the installed one, or Triton on another system than
+    Linux. The installed torch may want its Triton as it is.
+    """
     if "triton" in needed and sys.platform != "linux":
         raise CannotSetUp(
             f"Triton is published for Linux, and this is {sys.platform}. Next: open this notebook in a hosted runtime, "
@@ -72,7 +74,7 @@ def _refuse_to_touch(needed: dict[str, str]) -> None:
 
 
 def _requirements() -> list[str]:
-    """The package's own requirements; nothing where it lies on the path of imports without having been installed."""
+    """Returns the package's own requirements; [] if it can be imported but was not installed."""
     try:
         return importlib.metadata.requires("triton-course") or []
     except importlib.metadata.PackageNotFoundError:
@@ -80,12 +82,12 @@ def _requirements() -> list[str]:
 
 
 def _lacking(requirements: list[str], extra: str = "") -> Iterator[tuple[str, str]]:
-    """(name, name and versions) of each package that is needed here and is missing, or too old."""
+    """Yields (name, name and versions) of each package that is needed here and is missing, or too old."""
     from packaging.requirements import Requirement  # every notebook's Python has it: ipykernel needs it
 
     for requirement in map(Requirement, requirements):
         applies = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
-        if not applies and requirement.name != "triton":  # which everybody needs, also where there is none to be had
+        if not applies and requirement.name != "triton":  # Triton is needed on every system
             continue
         here = _version(requirement.name)
         if here is None or not requirement.specifier.contains(here, prereleases=True):
@@ -100,7 +102,7 @@ def _version(name: str) -> str | None:
 
 
 def _install(wanted: dict[str, str]) -> None:
-    """Installs packages, given by their names with what pip is told of them. Says so, or raises CannotSetUp."""
+    """Installs packages and prints their names. `wanted`: requirements for pip, by name. Raises CannotSetUp."""
     if not wanted:
         return
     kept = [f"{name}=={_version(name)}" for name in KEPT if name not in wanted and _version(name)]

@@ -1,4 +1,4 @@
-"""`course plot`: the throughput of a kernel over size, beside the solution, torch and what the GPU can do."""
+"""`course plot`: the throughput of a kernel over size, compared with the solution, torch and the GPU's ceiling."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def plot(exercise: Folder, submission: str | None, out: Path | None) -> None:
 
 
 def _refuse_path(path: Path) -> None:
-    """Before anything is measured."""
+    """Raises click.ClickException for a picture that could not be written, before anything is measured."""
     if path.suffix.lower() != ".png":
         raise click.ClickException(f"--out {path}: a name that ends in .png was expected.")
     if not path.resolve().parent.is_dir():
@@ -77,7 +77,7 @@ def _gpu(folder: Folder) -> Device:
 
 
 def _runs(folder: Folder, submission: str | None, device: Device) -> dict[str, Run]:
-    """What is timed, by name: the submission first, then the solution unless that is the submission."""
+    """Returns the runs to time, by name: the submission's first, then the solution's unless it is the submission."""
     from grader.judge.run import Run
     from grader.progress.curves import SOLUTION, YOURS
 
@@ -93,18 +93,18 @@ def _runs(folder: Folder, submission: str | None, device: Device) -> dict[str, R
 
 def _sweep(folder: Folder, runs: dict[str, Run], replays) -> Sweep:
     from grader.course.folder import load_test_file
-    from grader.course.stated_calls import THROUGHPUT, asked
+    from grader.judge.uses import Throughput, asked
     from grader.learn.sweep import Sweep
 
     module = load_test_file(folder)
-    timed = asked(module, THROUGHPUT)
+    timed = asked(module, Throughput)
     if not timed:
         raise click.ClickException(f"No test of {folder.id} measures throughput.")
     return Sweep(runs, module.exercise, timed[0], replays)
 
 
 def _measured(sweep: Sweep) -> tuple[Curves, list[str]]:
-    """The curves, and why points are missing."""
+    """Returns the curves, and sentences that say why points are missing."""
     from rich.progress import Progress
 
     from grader.show.terminal import console

@@ -37,7 +37,10 @@ def predict(exercise: Folder | None) -> None:
 
 
 def _current() -> Folder:
-    """The exercise that the learner works on, or goes on to once its core is passed."""
+    """Returns the exercise that the learner works on, or goes on to once its core is passed.
+
+    Raises click.ClickException if every exercise is passed.
+    """
     root = course_root()
     found = exercise_at_hand(root, read_progress(root))
     if found is None:
@@ -72,7 +75,7 @@ def _ask_all(questions: list[Question]) -> tuple[int, int, bool]:
             continue
         is_right = question.is_right(found)
         right, answered = right + is_right, answered + 1
-        of_choices = f" {question.why}" if question.choices else ""  # one of three is soon guessed
+        of_choices = f" {question.why}" if question.choices else ""  # a right choice may have been a guess
         _say(f"  Right.{of_choices}" if is_right else f"  No: {question.explained} {question.where_shown}")
     return right, answered, True
 
@@ -82,7 +85,7 @@ def _answer(question: Question) -> str | None:
     while True:
         try:
             typed = click.prompt(">", prompt_suffix=" ", default="", show_default=False).strip()
-        except click.Abort:  # no terminal, or its end
+        except click.Abort:  # there is no terminal, or it has ended
             click.echo()
             return None
         if typed.lower() == END:
@@ -96,7 +99,7 @@ def _answer(question: Question) -> str | None:
 
 
 def _result(folder: Folder, right: int, answered: int, at_the_end: bool) -> str:
-    """The result in words; the first round that comes to its end is noted."""
+    """Returns the result in words, and notes the result of the first round that comes to its end."""
     if not answered:
         return f"\nNothing was answered. The questions stay: course predict {folder.number}"
     said = f"\n{right} of {answered} right."

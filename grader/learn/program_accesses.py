@@ -1,4 +1,4 @@
-"""What each program of a small call loads and stores: accesses in words, and which programs touch each element."""
+"""Loads and stores of a small call's programs: accesses in words, and the programs that touch each element."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from grader.wire.messages import TracedAccess
 
 Program = tuple[int, ...]
-MOST_NAMED = 4  # elements, where they form no block
-MOST_OF_SCRATCH = 64  # elements that are shown of it
+MOST_NAMED = 4  # elements of an access that is no block
+MOST_OF_SCRATCH = 64  # elements; longer memory that only kernels see is not shown
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ def verb_of(access: TracedAccess) -> str:
 
 
 def touched(accesses: Iterable[TracedAccess], shapes: dict[str, tuple[int, ...]]) -> list[Touched]:
-    """By argument: first what is loaded, then what is stored. Elements that an argument does not have are left out.
+    """Returns the loaded arguments, then the stored arguments. Accesses outside of an argument are left out.
 
-    Of several launches one after the other, each with the memory that it shares with others.
+    Of several launches each has its own arguments, with the memory that only kernels see. `shapes`: by argument.
     """
     accesses = list(accesses)
     several = len({access.launch for access in accesses}) > 1
@@ -64,7 +64,7 @@ def touched(accesses: Iterable[TracedAccess], shapes: dict[str, tuple[int, ...]]
 
 
 def _shapes_of_scratch(accesses: list[TracedAccess]) -> dict[str, tuple[int, ...]]:
-    """Of memory that only kernels see: as long as what they touch of it, where that is little."""
+    """Returns the shapes of memory that only kernels see, up to the last touched element; long memory is left out."""
     ends: dict[str, int] = {}
     for access in accesses:
         if access.argument.startswith("scratch "):
@@ -73,7 +73,7 @@ def _shapes_of_scratch(accesses: list[TracedAccess]) -> dict[str, tuple[int, ...
 
 
 def in_words(access: TracedAccess, shape: tuple[int, ...], all_right: bool = True) -> str:
-    """ "x[0:2, 4:5], 6 of 8 lanes touch nothing"; or that they may lie outside, unless all accesses are right"""
+    """Returns "x[0:2, 4:5], 6 of 8 lanes touch nothing"; without `all_right` these lanes may also lie outside."""
     lanes = [element for element in access.elements if element >= 0]
     masked = len(access.elements) - len(lanes)
     where = _block(access.argument, sorted(set(lanes)), shape)
@@ -86,7 +86,7 @@ def in_words(access: TracedAccess, shape: tuple[int, ...], all_right: bool = Tru
 
 
 def _block(name: str, elements: list[int], shape: tuple[int, ...]) -> str:
-    """The elements as a slice where they form one, else the first few of them."""
+    """Returns the elements as a slice if they form a block, or else the first few of them."""
     if not elements:
         return f"nothing of {name}"
     indices = [_index(element, shape) for element in elements]

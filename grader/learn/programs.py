@@ -10,7 +10,7 @@ import click
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
 from grader.files import write_whole
-from grader.learn.runnable import WHY_IT_STOPPED, judge_it, refuse_what_cannot_run
+from grader.learn.runnable import WHY_IT_STOPPED, example_trial, judge_it, refuse_what_cannot_run
 
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise
@@ -34,18 +34,15 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     Example:  course programs 02
     """
     from grader.course.folder import load_test_file
-    from grader.course.trial import Trial
     from grader.judge.run import Run
     from grader.processes.faults import ChildEnded
     from grader.show.terminal import busy
 
     stated = load_test_file(exercise).exercise
-    if stated.example is None:
-        raise click.ClickException(f"{exercise.id} has no small example.")
+    trial = example_trial(exercise, stated)
     run = Run(exercise, submission, SEED)
-    refuse_what_cannot_run(run)
-    trial = _trial(Trial, stated)
     try:
+        refuse_what_cannot_run(run)
         with busy("Running ..."):
             reply = run.call(stated, trial, run.inputs(trial), fill="zero", trace=True)
     except ChildEnded:
@@ -55,22 +52,12 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     _show(exercise, stated, run, trial, reply, svg)
 
 
-def _trial(kind: type[Trial], exercise: Exercise) -> Trial:
-    from grader.wire.reply import DTYPES
-
-    example = exercise.example
-    return kind(
-        "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
-        arguments=exercise.arguments, small_dots=True,
-    )  # fmt: skip
-
-
 def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Reply, svg: Path | None) -> None:
     from grader.learn.program_accesses import touched
     from grader.show.terminal import console, shown
 
-    if reply.error is not None or run.recorder.load_failure is not None:
-        error = run.recorder.load_failure or reply.error
+    error = run.recorder.load_failure or reply.error
+    if error is not None:
         what = f"{error.type}: {' '.join(error.message.split())}" if error.type else error.message
         what = WHY_IT_STOPPED.get(error.kind, what)
         where = f" in line {error.line}" if error.line else ""
@@ -93,8 +80,10 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
 
 
 def _shapes(exercise: Exercise, trial: Trial, reply: Reply) -> dict[str, tuple[int, ...]]:
+    from grader.numerics.data_sets import Data
+
     given = zip(exercise.arguments, trial.data)
-    shapes = {name: tuple(data.shape) for name, data in given if hasattr(data, "shape")}
+    shapes = {name: tuple(data.shape) for name, data in given if isinstance(data, Data)}
     return {name: tuple(result.shape) for name, result in reply.outputs.items()} | shapes
 
 

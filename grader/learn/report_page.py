@@ -1,4 +1,4 @@
-"""`course report`: one page that holds the learner's progress and a picture of each exercise's last run."""
+"""`course report`: a page that holds the learner's progress and a picture of each exercise's last run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEMPLATE = Path(__file__).with_name("page.html")
 
 @dataclass
 class Shown:
-    """A chart, the test it belongs to, and what it shows in words."""
+    """A chart, the test that it belongs to, and what it shows, in words."""
 
     title: str
     text: str
@@ -39,7 +39,7 @@ class Shown:
 
 @dataclass
 class Section:
-    """What the page shows of one exercise."""
+    """The part of the page about an exercise."""
 
     id: str
     state: str
@@ -50,7 +50,7 @@ class Section:
     tile_map: str = ""  # SVG
     tile_test: str = ""  # the test it belongs to
     traffic: list[tuple[str, str]] = field(default_factory=list)  # (test, SVG)
-    compiled: list[tuple[str, str]] = field(default_factory=list)  # (test, what the compiler made of it)
+    compiled: list[tuple[str, str]] = field(default_factory=list)  # (test, figures of its machine code in words)
     throughput: list[Shown] = field(default_factory=list)  # of the last run's tests of speed
     gpu: str = ""  # that the last run used
     curves: Curves | None = None  # of the last plot
@@ -115,7 +115,7 @@ def _section(folder: Folder, record: Record) -> Section:
     if result is not None:
         try:
             _fill(section, result)
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             section.lines = ["Its last result cannot be read. Run it again."]
     section.curves = kept(folder)
     if section.curves is not None:
@@ -126,7 +126,8 @@ def _section(folder: Folder, record: Record) -> Section:
 
 
 def _fill(section: Section, result: dict) -> None:
-    """Raises KeyError, TypeError, ValueError, AttributeError or ArithmeticError for a result that no run wrote."""
+    """Fills a section from the last result. For a result that no run wrote it raises LookupError, TypeError,
+    ValueError, AttributeError or ArithmeticError."""
     from grader.explain.speed import Speed
     from grader.explain.tile_map import TileMap
     from grader.show.tiles_svg import tile_map_svg

@@ -1,4 +1,4 @@
-"""`course reset`: the stub again, the learner's work kept beside it."""
+"""`course reset`: puts the stub back, and keeps the learner's file next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A submission that a command is to run or to compile, or the one sentence why it cannot."""
+"""A submission that a command is to run or to compile, or the sentence that says why it cannot be."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import click
 
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise
+    from grader.course.folder import Folder
     from grader.course.trial import Trial
     from grader.gpu.plan import Recording
     from grader.judge.run import Run
 
-# By the kind of what ended a kernel, where that says more than its message.
+# Words for kinds of failures that end a kernel, where the words say more than the failure's message.
 WHY_IT_STOPPED = {"endless": "it does not come to an end", "assert": "the assertion does not hold"}
 
 
 def judge_it(run: Run) -> str:
-    """The next action where something is wrong with a submission."""
+    """Returns the next action after something was wrong with a submission."""
     from grader.show.terminal import shown
 
     path = run.submission.path
@@ -26,7 +27,7 @@ def judge_it(run: Run) -> str:
 
 
 def refuse_what_cannot_run(run: Run) -> None:
-    """What the text alone decides. Raises click.ClickException, as all here do."""
+    """Raises click.ClickException if the text of a submission alone shows that there is nothing to run."""
     from grader.submission.kernel_names import all_refused
 
     name = run.submission.path.name
@@ -38,8 +39,25 @@ def refuse_what_cannot_run(run: Run) -> None:
         raise click.ClickException(f"{name} cannot be run. Next: {judge_it(run)}")
 
 
+def example_trial(folder: Folder, exercise: Exercise) -> Trial:
+    """Returns the small example of an exercise as a trial. Raises click.ClickException if there is none."""
+    from grader.course.trial import Trial
+    from grader.wire.reply import DTYPES
+
+    example = exercise.example
+    if example is None:
+        raise click.ClickException(f"{folder.id} has no small example.")
+    return Trial(
+        "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
+        arguments=exercise.arguments, small_dots=True,
+    )  # fmt: skip
+
+
 def recorded(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> Recording:
-    """A call of the entry, compiled and not run."""
+    """Returns a call of the entry, compiled and not run, with its kernels at the levels of code that `texts` names.
+
+    Raises click.ClickException if the call cannot be compiled.
+    """
     from grader.gpu.plan import BadPlan
     from grader.processes.faults import ChildEnded
 

@@ -1,4 +1,4 @@
-"""Notebooks for those who study alone, one per exercise: lesson, questions, task, check, hints, explanation, plot."""
+"""Notebooks for self-study, a notebook per exercise: lesson, questions, task, check, hints, explanation, plot."""
 
 from __future__ import annotations
 
@@ -80,25 +80,25 @@ and run its first cell.
 
 @dataclass(frozen=True)
 class Origin:
-    """The package comes from here: the address of a repository, or anything else that pip takes; "" for not known."""
+    """The origin of the package: the address of a repository, or anything else that pip takes; "" if not known."""
 
     text: str = REPOSITORY
 
     @property
     def for_pip(self) -> str:
-        """A repository on GitHub as its archive, which is smaller than its history and needs no git."""
+        """The origin for pip: of a repository on GitHub the archive, which is small and needs no git."""
         found = GITHUB.fullmatch(self.text)
         return f"https://github.com/{found[1]}/archive/HEAD.tar.gz" if found else self.text
 
     def badge(self, path: str) -> str:
-        """A picture in Markdown that opens a notebook of the repository; "" where the origin is no repository."""
+        """Returns a picture in Markdown that opens a notebook of the repository; "" if the origin is no repository."""
         found = GITHUB.fullmatch(self.text)
         opened = f"{COLAB}/github/{found[1]}/blob/HEAD/{path}" if found else ""
         return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({opened})" if found else ""
 
 
 def self_study_notebook(folder: Folder, origin: Origin, place: str) -> NotebookNode:
-    """The notebook of an exercise, with its stub. place: the notebook's path in the repository, for the badge."""
+    """Returns the notebook of an exercise, with its stub. place: its path in the repository, for the badge."""
     introduction = INTRODUCTION.format(
         magic=magic_of(folder.name), path=f"exercises/{folder.id}", number=folder.number, name=folder.name
     )
@@ -126,7 +126,10 @@ def _call(folder: Folder, function: str, comment: str) -> NotebookNode:
 
 
 def write_notebooks(out: Path, folders: list[Folder], origin: Origin, say: Callable[[str], None]) -> None:
-    """Writes a notebook per exercise, and a README that lists them, into a new or an empty folder."""
+    """Writes a notebook per exercise, and a README that lists them, into a new or an empty folder.
+
+    Raises click.ClickException for another folder, and OSError. `say`: prints a line.
+    """
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise click.ClickException(
             f"{out} is {'not empty' if out.is_dir() else 'no folder'}: notebooks may hold somebody's work. Nothing was "

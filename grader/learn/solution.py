@@ -90,7 +90,7 @@ def _show(folder: Folder) -> None:
         raise click.ClickException(f"{error.filename} cannot be read: {error.strerror}.") from None
     lines = [line for line in code.splitlines() if line.strip() not in (BEGIN, END)]
     out = console()
-    # Uncut, so that it can be copied, also where the terminal is narrower than the code.
+    # No line is cut, so that the code can be copied from a terminal that is narrower than the code.
     width = max((len(line) for line in lines), default=0) + 1
     listing = Syntax("\n".join(lines), "python", theme="ansi_dark", background_color="default", code_width=width)
     out.print(listing, soft_wrap=True)

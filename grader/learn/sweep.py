@@ -1,7 +1,7 @@
-"""The speed of kernels over size, one sample for each: the same plans, clock and checks as the judge's own verdict.
+"""The speed of kernels over size, a sample for each: the same plans, clock and checks as for the judge's verdict.
 
-Nothing here says that a kernel is right at every size; each output that is timed is verified, and one that is wrong
-ends the sweep.
+A sweep does not show that a kernel is right at every size; but each output that is timed is verified, and a wrong
+output ends the sweep.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import click
 
 from grader.course.exercise import Exercise
-from grader.course.resized import fitting, resized, sizes_below
-from grader.course.stated_calls import Asked
+from grader.course.resized import first_tensor, fitting, resized, sizes_below
 from grader.course.trial import Trial, short_dtype, trial_of
 from grader.explain import gpu_findings
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement
@@ -27,6 +26,7 @@ from grader.gpu.pool.replays import Replays
 from grader.judge.on_gpu import asked_of, other_result
 from grader.judge.run import Run
 from grader.judge.speed_samples import flops_of
+from grader.judge.uses import Throughput
 from grader.learn.runnable import judge_it, recorded
 from grader.numerics.arguments import Recipe
 from grader.progress.curves import CEILINGS, TORCH, UNITS, Curves, number_text, shape_text
@@ -37,20 +37,20 @@ AT_ONCE = 4  # processes that warm up together; a measurement waits until all of
 
 @dataclass
 class Sweep:
-    """`runs`: by name, the submissions to time; the first of them beside torch as well, unless torch is the ceiling."""
+    """The submissions to time at each size of a call, by name; with a copy as the ceiling, torch is timed too."""
 
     runs: dict[str, Run]
     exercise: Exercise
-    asked: Asked
+    asked: Throughput
     replays: Replays
 
     @property
     def anchor(self) -> str:
-        return self.asked.options.get("anchor", "copy")
+        return self.asked.anchor
 
     @property
     def data(self) -> tuple[Recipe, ...]:
-        """Of the largest call."""
+        """The data sets of the largest call, which fits into the memory of the GPU."""
         memory = self.replays.device.model.memory_bytes
         return fitting(self.exercise, self.asked.data, DTYPES[self.exercise.dtypes[0]], memory)
 
@@ -63,7 +63,10 @@ class Sweep:
         return len(self.sizes) * len(self.runs)
 
     def measure(self, advance: Callable[[], None], note: Callable[[str], None]) -> Curves:
-        """`advance` is told of each sample, `note` why one is missing. Raises click.ClickException."""
+        """Returns the curves. Calls `advance` after each sample, and `note` with the reason if a sample is missing.
+
+        Raises click.ClickException.
+        """
         curves, first = self._empty(), next(iter(self.runs))
         for place, size in enumerate(curves.sizes):
             for number, (name, run) in enumerate(self.runs.items()):
@@ -84,7 +87,7 @@ class Sweep:
 
     def _empty(self) -> Curves:
         model, (unit, _) = self.replays.device.model, UNITS[self.anchor]
-        shape = f"{shape_text(self.data[0])}, {short_dtype(DTYPES[self.exercise.dtypes[0]])}"
+        shape = f"{shape_text(first_tensor(self.data))}, {short_dtype(DTYPES[self.exercise.dtypes[0]])}"
         sizes = self.sizes
         names = [*self.runs, *([TORCH] if self.anchor == "copy" else []), CEILINGS[self.anchor]]
         rates: dict[str, list[float | None]] = {name: [None] * len(sizes) for name in names}
@@ -92,7 +95,7 @@ class Sweep:
         return Curves(folder.id, model.name, model.l2_bytes, shape, unit, CEILINGS[self.anchor], sizes, rates)
 
     def _rates(self, run: Run, size: int, with_torch: bool) -> dict[str, float | None]:
-        """By chain, in the unit of the curves. Raises _NotMeasured."""
+        """Returns rates by chain, in the unit of the curves. Raises _NotMeasured, click.ClickException."""
         trial = trial_of(self.exercise, self.asked.test, resized(self.data, size), self.exercise.dtypes[0])
         recording = recorded(run, self.exercise, trial)
         if other_result(self.exercise, trial, recording) is not None:
@@ -132,4 +135,4 @@ class Sweep:
 
 
 class _NotMeasured(Exception):
-    """Why one size is missing, in words."""
+    """A sample is missing; the message is the reason."""

@@ -15,38 +15,38 @@ if TYPE_CHECKING:
     from grader.wire.reply import Reply
     from grader.wire.watched_program import WatchedStep
 
-ELEMENT = re.compile(r"(\w+)(?:\[([\d, ]*)\])?")  # as a sentence names it: z[3, 4], or z of no dimension
+ELEMENT = re.compile(r"(\w+)(?:\[([\d, ]*)\])?")  # as in a sentence: z[3, 4], or z for a result without dimensions
 
 
 @dataclass(frozen=True)
 class Element:
-    """Names an element of a result by the result and the index."""
+    """An element of a result: the name of the result, and the index."""
 
     result: str
     index: tuple[int, ...]
 
     def is_written_by(self, step: WatchedStep) -> bool:
-        """Tells whether a store, or an atomic, goes to the part of the result that this element lies in."""
+        """Returns True for a store or an atomic whose box, the smallest around all its elements, holds this element."""
         spans = list(zip(step.box[::2], step.box[1::2]))
         there = len(spans) == len(self.index) and all(low <= at <= high for at, (low, high) in zip(self.index, spans))
         return step.kind in ("store", "atomic") and step.argument == self.result and there
 
 
 def element_of(text: str) -> Element | None:
-    """Returns the element that is written like this; None where it is none."""
+    """Returns the element that a text such as "z[3, 4]" names; None if it names none."""
     found = ELEMENT.fullmatch(text)
     return found and Element(found[1], tuple(int(at) for at in (found[2] or "").split(",") if at.strip()))
 
 
 def stop_of(stops: Sequence[Stop], line: int, element: Element | None) -> int:
-    """Returns the number of the stop to begin at; 0 where the program comes by no line that failed."""
+    """Returns the number of the stop to begin at: the first at the line, or the last that writes the element, or 0."""
     if line or element is None:
         return first_of(stops, line)
     return max((n for n, stop in enumerate(stops) if any(map(element.is_written_by, stop.steps))), default=0)
 
 
 def launch_of(reply: Reply, tree: ast.Module, line: int, element: Element | None) -> int:
-    """Returns the number of the launch to begin with: of several that write the element it is the last."""
+    """Returns the number of the launch to begin with: the first at the line, or the last that writes the element."""
     if line:
         stops = [stops_of(watched.steps, tree) for watched in reply.watched]
         return next((n for n, of_one in enumerate(stops) if any(stop.is_at(line) for stop in of_one)), 0)

@@ -1,7 +1,8 @@
-"""Which call `course trace` looks into: the one that the last run stopped at, else the exercise's small example."""
+"""The call that `course trace` looks into: the call that failed in the last run, or the exercise's small example."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.course.folder import Folder
-from grader.course.stated_calls import CHECK, DRAWN, TRAFFIC, Asked, asked
 from grader.explain.verdict import FAIL
-from grader.learn.runnable import WHY_IT_STOPPED, judge_it
+from grader.judge.uses import Check, Drawn, Traffic, Use, asked
+from grader.learn.runnable import WHY_IT_STOPPED, example_trial, judge_it
 from grader.learn.trace_begin import Element, element_of, launch_of, stop_of
 from grader.progress.last_result import last_result
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.explain.verdict import Verdict
-    from grader.judge.judge import Judge
     from grader.judge.run import Run
     from grader.learn.trace_stops import Stop
     from grader.sentences import Said, Value
@@ -31,18 +31,18 @@ SEED = 0
 
 @dataclass
 class Call:
-    """A call to look into, and where in it to begin."""
+    """A call to look into, with the program, line or element to begin at."""
 
     exercise: Exercise
     run: Run
     trial: Trial
-    why: str  # it is this one
+    why: str  # a description of the call: "a small example"
     failed: bool = False
     program: tuple[int, ...] = ()
     line: int = 0
-    element: Element | None = None  # the first one that is wrong, where a program has written it and no line is known
-    wrong: str = ""  # what that element is, and what was expected
-    programs: dict[tuple[int, ...], Reply] = field(default_factory=dict)  # looked into so far
+    element: Element | None = None  # the first wrong element, if a program wrote it and no line is known
+    wrong: str = ""  # the element's value and the expected value, in words
+    programs: dict[tuple[int, ...], Reply] = field(default_factory=dict)  # the replies so far
 
     def launch(self, reply: Reply) -> int:
         """Returns the number of the launch to begin with."""
@@ -57,7 +57,7 @@ class Call:
         return self.trial.label(self.run.recorder.constants)
 
     def watched(self, program: tuple[int, ...]) -> Reply:
-        """Raises click.ClickException."""
+        """Returns the reply that shows the steps of this program. Raises click.ClickException if no kernel ran."""
         from grader.processes.faults import ChildEnded
 
         if program not in self.programs:
@@ -85,7 +85,7 @@ class Call:
 
 
 def stopped(reply: Reply) -> str:
-    """What ended the call before its end, in one sentence, or "" """
+    """Returns a sentence about the error that stopped the call; "" if there is none."""
     error = reply.error
     if error is None:
         return ""
@@ -94,7 +94,8 @@ def stopped(reply: Reply) -> str:
 
 
 def other_programs(program: WatchedProgram, step: int) -> tuple[int, ...]:
-    """The program so many after this one in the grid, the first axis counting fastest."""
+    """Returns the program `step` places after this program, in a grid whose first axis counts fastest; at its end it
+    begins again."""
     number, size = 0, 1
     for at, count in zip(program.program, program.grid):
         number, size = number + at * size, size * max(count, 1)
@@ -109,101 +110,102 @@ def other_programs(program: WatchedProgram, step: int) -> tuple[int, ...]:
 
 
 def failing_call(folder: Folder, module: ModuleType) -> Call | None:
-    """The call that the last run told about, judged again; None where it told of none, or it is right now."""
-    result = last_result(folder)
-    test = _failed_test(result) if result is not None else None
-    uses = [use for use in asked(module, CHECK, DRAWN, TRAFFIC) if test is not None and use.test == test.get("name")]
-    if not uses or not isinstance(result.get("seed"), int):
+    """Returns the call that the last run explained, judged again; None if there is none, or if it is right now."""
+    failure = _last_failure(folder)
+    if failure is None or failure.seed is None:
+        return None
+    uses = [use for use in _with_values(module) if use.test == failure.test]
+    if not uses:
         return None
     from grader.judge.judge import Judge
     from grader.judge.run import Run
 
-    run = Run(folder, None, result["seed"])
-    verdict, trial = _again(Judge(module.exercise, run), uses[0])
-    if verdict.outcome != FAIL or trial is None:
-        run.end()
+    run = Run(folder, None, failure.seed)
+    with contextlib.ExitStack() as ends:
+        ends.callback(run.end)
+        verdict = uses[0].verdict(Judge(module.exercise, run))
+        trial = run.history.trial_of(verdict) if verdict is not None else None
+        if verdict is None or verdict.outcome != FAIL or trial is None:
+            return None
+        call = _of(module.exercise, run, trial, verdict, uses[0].test)
+        ends.pop_all()  # the run is the call's from here on
+        return call
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """A failure of the last run: the name of the test, and the seed of the run, None if it is not known."""
+
+    test: str
+    seed: int | None
+
+
+def _last_failure(folder: Folder) -> _Failure | None:
+    """Returns the failure that the last run explained; None if there is none."""
+    result = last_result(folder)
+    if result is None:
         return None
-    return _of(module.exercise, run, trial, verdict, uses[0].test)
-
-
-def _failed_test(result: dict) -> dict | None:
-    """The one whose failure was explained."""
     failed = [test for test in result["tests"] if isinstance(test, dict) and test.get("outcome") == FAIL]
     told = [test for test in failed if test.get("id") == result.get("cause") and not test.get("hidden")]
-    return next((test for test in told if test.get("message") == result.get("message")), (told or [None])[0])
+    explained = [test for test in told if test.get("message") == result.get("message")] or told
+    name, seed = explained[0].get("name") if explained else None, result.get("seed")
+    return _Failure(name, seed if isinstance(seed, int) else None) if name and isinstance(name, str) else None
 
 
-def _again(judge: Judge, use: Asked) -> tuple[Verdict, Trial | None]:
-    if use.fixture == DRAWN:
-        verdict = judge.drawn(use.test, judge.promise(use.options))
-    elif use.fixture == CHECK:
-        verdict = judge.check(use.test, use.data, **use.options)
-    else:
-        options, others = dict(use.options), {"at_once": 1, "bound": None}
-        others |= {name: options.pop(name) for name in others.keys() & options}
-        limits = {name: number for name, number in options.items() if name.islower()}
-        stated = judge.limits(use.data, **{"reads": 1, "writes": 1} | limits)
-        verdict = judge.traffic(use.test, use.data, stated, **others, **use.constants)
-    return verdict, next((trial for trial, one in judge.wrong_trials if one is verdict), None)
+def _with_values(module: ModuleType) -> list[Use]:
+    return asked(module, Check, Drawn, Traffic)
 
 
 def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> Call:
     why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
-    program, line, element, wrong = tuple(_found(verdict, "program") or ()), _line(verdict), None, ""
+    program, line, element, wrong = _numbers(_found(verdict, "program")), _line(verdict), None, ""
     if not line and (unwritten := _unwritten(verdict)):
         why += f", where no program has written {unwritten}"
     elif not line and (said := _first_wrong(verdict)) is not None:
-        program, element = said.evidence["program"], element_of(said.evidence["element"])
+        program, element = _numbers(said.evidence["program"]), element_of(str(said.evidence["element"]))
         wrong = said.text.partition(": ")[2]
     return Call(exercise, run, trial, why, True, program, line, element, wrong)
 
 
+def _numbers(value: Value | None) -> tuple[int, ...]:
+    """Returns evidence that is a list of whole numbers, such as an index; () for anything else."""
+    return tuple(value) if isinstance(value, list | tuple) else ()
+
+
 def _unwritten(verdict: Verdict) -> str:
-    """The first element that nobody wrote, where that is what is wrong; else "" """
+    """Returns the first element that no program wrote, if this is the mistake, or else ""."""
     from grader.explain.unwritten import Unwritten
 
     counted = next((one.evidence for one in verdict.said if one.sentence is Unwritten.COUNT), None)
     if counted is not None:
-        return f"{counted['name']}{list(counted['index'])}"
+        return f"{counted['name']}{list(_numbers(counted['index']))}"
     said = _first_wrong(verdict)
-    return said.evidence["element"] if said is not None and "program" not in said.evidence else ""
+    return str(said.evidence["element"]) if said is not None and "program" not in said.evidence else ""
 
 
 def _first_wrong(verdict: Verdict) -> Said | None:
-    """The sentence about the first wrong element, if there is one."""
+    """Returns the sentence about the first wrong element; None if there is none."""
     from grader.explain.values import Values
 
     return next((one for one in verdict.said if isinstance(one.sentence, Values) and "element" in one.evidence), None)
 
 
 def _line(verdict: Verdict) -> int:
-    """0: not known."""
+    """Returns the line of the mistake; 0 if it is not known."""
     said = _found(verdict, "line")
     return verdict.line or (said if isinstance(said, int) else 0)
 
 
 def _found(verdict: Verdict, name: str) -> Value | None:
-    """Evidence of this name, of the first sentence that has it."""
+    """Returns the evidence of this name in the first sentence that has it; None if there is none."""
     return next((one.evidence[name] for one in verdict.said if name in one.evidence), None)
 
 
 def failed_without_values(folder: Folder, module: ModuleType) -> bool:
-    """Whether the last run failed in a test that has no values to show: of a refusal, of machine code, of speed."""
-    result = last_result(folder)
-    test = _failed_test(result) if result is not None else None
-    with_values = {use.test for use in asked(module, CHECK, DRAWN, TRAFFIC)}
-    return test is not None and bool(test.get("name")) and test["name"] not in with_values
+    """Returns True if the last run failed in a test without values to show: of a refusal, machine code or speed."""
+    failure = _last_failure(folder)
+    return failure is not None and failure.test not in {use.test for use in _with_values(module)}
 
 
-def example_call(exercise: Exercise, run: Run, why: str = "a small example") -> Call:
-    from grader.course.trial import Trial
-    from grader.wire.reply import DTYPES
-
-    example = exercise.example
-    if example is None:
-        raise click.ClickException(f"{run.folder.id} has no small example.")
-    trial = Trial(
-        "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
-        arguments=exercise.arguments, small_dots=True,
-    )  # fmt: skip
-    return Call(exercise, run, trial, why)
+def example_call(exercise: Exercise, run: Run, why: str) -> Call:
+    return Call(exercise, run, example_trial(run.folder, exercise), why)

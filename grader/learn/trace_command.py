@@ -1,7 +1,8 @@
-"""`course trace`: what the variables of a kernel hold in one program, line by line."""
+"""`course trace`: the values of a kernel's variables in a program, line by line."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,20 +57,25 @@ def trace(
 
 
 def _call(folder: Folder, example: bool, submission: str | None) -> Call:
+    """Returns the call to show, with a run that the caller has to end. Raises click.ClickException."""
     from grader.course.folder import load_test_file
     from grader.judge.run import Run
     from grader.learn.trace_calls import SEED, example_call, failed_without_values, failing_call
 
     module = load_test_file(folder)
     run = Run(folder, submission, SEED)
-    refuse_what_cannot_run(run)
-    failing = failing_call(folder, module) if not example and submission is None else None
-    if failing is not None:
-        run.end()
-        return failing
-    if not example and submission is None and failed_without_values(folder, module):
-        return example_call(module.exercise, run, "a small example, as the test that failed has no values to show")
-    return example_call(module.exercise, run)
+    with contextlib.ExitStack() as ends:
+        ends.callback(run.end)
+        refuse_what_cannot_run(run)
+        last_run_counts = not example and submission is None
+        if last_run_counts and (failing := failing_call(folder, module)) is not None:
+            return failing
+        why = "a small example"
+        if last_run_counts and failed_without_values(folder, module):
+            why += ", as the test that failed has no values to show"
+        call = example_call(module.exercise, run, why)
+        ends.pop_all()  # the run is the call's from here on
+        return call
 
 
 def _show(call: Call, program: tuple[int, ...], html: Path | None) -> None:

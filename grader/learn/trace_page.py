@@ -1,4 +1,4 @@
-"""A trace as one page of HTML that holds everything: several programs, stop by stop, for any browser, offline."""
+"""A trace as a page of HTML that holds everything: several programs, stop by stop, for any browser, offline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TEMPLATE = Path(__file__).with_name("trace.html")
 MOST_PROGRAMS = 16
-MOST_BYTES = 1_000_000  # beyond which no further program is added
+MOST_BYTES = 1_000_000  # of JSON; beyond this no further program is added
 
 
 def write_page(path: Path, call: Call, program: tuple[int, ...]) -> None:
@@ -32,13 +32,13 @@ def write_page(path: Path, call: Call, program: tuple[int, ...]) -> None:
         "stopped": stopped(call.watched(program)), "begin": call.launch(call.watched(program)),
     }  # fmt: skip
     try:
-        write_whole(path, rendered(TEMPLATE, **values))
+        write_whole(path, rendered(TEMPLATE, None, **values))
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def _programs(call: Call, program: tuple[int, ...]) -> list[dict]:
-    """The one that was asked for, and those after it; of each launch."""
+    """Returns this program of each launch, then the programs after it, launch by launch, as values for the page."""
     reply = call.watched(program)
     shown, size = [_shown(call, watched) for watched in reply.watched], 0
     for launch, watched in enumerate(reply.watched):

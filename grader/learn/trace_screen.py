@@ -1,4 +1,4 @@
-"""A trace on a terminal: the kernel with what its variables hold, and keys that go through it."""
+"""A trace on a terminal: the kernel with the values of its variables, and keys that go through it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from grader.learn.trace_calls import Call
     from grader.wire.watched_program import WatchedProgram
 
-TICK = 0.5  # seconds; a change of the terminal's size is seen then
+TICK = 0.5  # seconds, after which a change of the terminal's size is seen
 KEYS = "n next line   b back   t next turn   r turn before   p next program   o program before   l next launch   q quit"
 LEAST_SOURCE, MOST_SOURCE = 30, 58  # columns
 
@@ -48,20 +48,16 @@ class Screen:
         click.echo()
 
     def _until_q(self) -> None:
-        size = None
         with single_keys() as read_key:
-            while True:
-                if size != shutil.get_terminal_size():
-                    size = shutil.get_terminal_size()
-                    self.draw(*size)
-                key = read_key(TICK)
-                if key == "q":
-                    return
-                if key and self.press(key):
+            size = shutil.get_terminal_size()
+            self.draw(*size)
+            while (key := read_key(TICK)) != "q":
+                size, before = shutil.get_terminal_size(), size
+                if (key and self.press(key)) or size != before:
                     self.draw(*size)
 
     def press(self, key: str) -> bool:
-        """Whether it is one of the keys."""
+        """Carries a key out. Returns False for a key without a meaning."""
         if key in "nb":
             self.at = min(max(self.at + (1 if key == "n" else -1), 0), len(self.stops) - 1)
         elif key in "tr":
@@ -91,7 +87,7 @@ class Screen:
         out.print(KEYS, style="dim", markup=False, no_wrap=True, overflow="ellipsis", end="")
 
     def _source(self, width: int, room: int) -> list[Line]:
-        """The part of the kernel around the line where the program is."""
+        """Returns `room` lines of the kernel around the current line, each with the values that it made last."""
         stop, submission = self.stops[self.at], self.call.run.submission
         texts = {number: submission.indented(number) for number in self.lines}
         source = min(max([len(text) for text in texts.values()] + [LEAST_SOURCE]), MOST_SOURCE, width // 2)
@@ -107,7 +103,7 @@ class Screen:
         return shown
 
     def _details(self) -> list[Line]:
-        """All of what the line has made, and what its marks mean."""
+        """Returns all values that the current line has made, and the meaning of their marks."""
         stop = self.stops[self.at]
         loops = "".join(f", turn {turn.turn} of {turn.turns} of the loop in line {turn.line}" for turn in stop.path)
         note = f", {stop.note}" if stop.note and not stop.path else ""
@@ -121,7 +117,7 @@ class Screen:
 
 
 def turn_from(stops: list[Stop], at: int, step: int) -> int:
-    """The same line in the next turn of its loop, or the turn before; else where such a turn begins."""
+    """Returns the stop at the same line in the next turn of its loop (step 1) or the turn before (-1), or else `at`."""
     now = stops[at]
     if not now.path:
         return at
@@ -134,7 +130,7 @@ def turn_from(stops: list[Stop], at: int, step: int) -> int:
 
 
 def values_beside(stops: list[Stop], at: int) -> dict[int, Line]:
-    """By line what it made last, as far as the program has come; of another turn it is quiet."""
+    """Returns the values that each line made last, up to the stop `at`; values of another turn are quiet."""
     values: dict[int, Line] = {}
     for stop in stops[: at + 1]:
         if line := beside(stop):
@@ -144,7 +140,7 @@ def values_beside(stops: list[Stop], at: int) -> dict[int, Line]:
 
 
 def _cut(line: Line, width: int) -> Line:
-    """What of a line fits on the screen."""
+    """Returns the part of a line that fits on the screen."""
     shown, left = [], width
     for text, meaning in line:
         shown.append((text[:left], meaning))

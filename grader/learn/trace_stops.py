@@ -1,4 +1,4 @@
-"""The steps of a watched program as stops of a debugger: a statement of the file each, with what it made."""
+"""The steps of a watched program as stops of a debugger: each stop is a statement of the file with its values."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BLOCKS = ("body", "orelse", "handlers", "finalbody")
 
 @dataclass(frozen=True)
 class Statement:
-    """Of a compound statement its head alone. `arms`: the bodies that it stands in, the outermost first."""
+    """A statement, without its body. `arms`: the first lines of the bodies that it stands in, the outermost first."""
 
     line: int
     end: int
     arms: tuple[int, ...] = ()
     target: str = ""  # the only variable that it assigns to
-    several: bool = False  # it assigns to more than one
+    several: bool = False  # it assigns to several variables
     index: str = ""  # the variable of a for loop
     condition: str = ""  # of an if or a while, as it is written
     rounds_up: bool = False  # it calls tl.cdiv and divides in no other way
@@ -47,7 +47,7 @@ class Stop:
     path: tuple[Turn, ...] = ()  # turns of the loops around it
     steps: list[WatchedStep] = field(default_factory=list)
     note: str = ""
-    follows: bool = False  # a turn whose last one stands before it
+    follows: bool = False  # it begins a turn, and the turn before was not left out
 
     @property
     def line(self) -> int:
@@ -55,7 +55,7 @@ class Stop:
 
     @property
     def told(self) -> list[tuple[str, WatchedStep]]:
-        """What is shown, each with the name of its variable or of its operation."""
+        """The steps to show, each with the name of its variable or of its operation."""
         last = {self._name(step): step for step in self.steps if step.kind in VALUES}
         unnamed = last.pop("", None)
         found: list[tuple[str, WatchedStep]] = []
@@ -80,16 +80,16 @@ class Stop:
         return self.statement.target if step is self.steps[-1] else ""
 
     def is_at(self, line: int) -> bool:
-        """Tells whether the statement of this stop covers a line of the file."""
+        """Returns True if the statement of this stop covers a line of the file."""
         return self.line <= line <= self.statement.end
 
     def is_stale_at(self, other: Stop) -> bool:
-        """Whether it belongs to another turn of a loop than the one in which the program is at `other`."""
+        """Returns True if this stop belongs to another turn of a loop than the stop `other`."""
         return any(own != now for own, now in zip(self.path, other.path))
 
 
 class Statements:
-    """Which statement each line of a file belongs to."""
+    """The statements of the functions of a file, by line."""
 
     def __init__(self, tree: ast.AST) -> None:
         self._by_line: dict[int, Statement] = {}
@@ -101,7 +101,7 @@ class Statements:
         return self._by_line.get(line) or Statement(line, line)
 
     def lines_of(self, lines: set[int], kernel: str) -> list[int]:
-        """Of the functions that these lines stand in, and of the kernel."""
+        """Returns the lines of the kernel, and of all functions that these lines stand in."""
         shown = (
             node for node in self.functions
             if node.name == kernel or any(covers(node, line) for line in lines)
@@ -121,7 +121,7 @@ class Statements:
 
 
 def _ends(node: ast.stmt, bodies: list[list[ast.stmt]]) -> list[int]:
-    """Last lines of the parts of a compound statement's head."""
+    """Returns the last line of each part of a compound statement's head."""
     inside = {inner for body in bodies for inner in body}
     heads = (part for part in ast.iter_child_nodes(node) if part not in inside)
     ends = (getattr(part, "end_lineno", None) for head in heads for part in ast.walk(head))
@@ -129,7 +129,7 @@ def _ends(node: ast.stmt, bodies: list[list[ast.stmt]]) -> list[int]:
 
 
 def _target(node: ast.stmt) -> dict:
-    """What a statement assigns to, or asks, as fields of a Statement."""
+    """Returns the fields of a Statement that say what it assigns to, or which condition it tests."""
     if isinstance(node, ast.If | ast.While):
         return {"condition": ast.unparse(node.test)[:MOST_CONDITION]}
     if isinstance(node, ast.For):
@@ -141,7 +141,7 @@ def _target(node: ast.stmt) -> dict:
 
 
 def _rounds_up(node: ast.stmt, bodies: list[list[ast.stmt]]) -> bool:
-    """Tells if the statement, of a compound one its head, calls tl.cdiv and holds no //."""
+    """Returns True if the statement, or a compound statement's head, calls tl.cdiv and holds no //."""
     inside = {inner for body in bodies for inner in body}
     parts = [part for head in ast.iter_child_nodes(node) if head not in inside for part in ast.walk(head)]
     divides = any(isinstance(part, ast.FloorDiv) for part in parts)
@@ -149,7 +149,7 @@ def _rounds_up(node: ast.stmt, bodies: list[list[ast.stmt]]) -> bool:
 
 
 def _as_written(stop: Stop) -> list[WatchedStep]:
-    """Its steps, those that the compiler makes of tl.cdiv as the one that stands in the file."""
+    """Returns the steps of a stop, with a single step for the several that the compiler makes of tl.cdiv."""
     if not stop.statement.rounds_up:
         return stop.steps
     found = []
@@ -166,7 +166,7 @@ def stops_of(steps: list[WatchedStep], tree: ast.AST) -> list[Stop]:
 
 
 def first_of(stops: Sequence[Stop], line: int) -> int:
-    """The first stop in this line; the first of all where there is none."""
+    """Returns the number of the first stop at this line; 0 if there is none."""
     return next((n for n, stop in enumerate(stops) if line and stop.is_at(line)), 0)
 
 
@@ -205,7 +205,7 @@ class _Reader:
         return self.stops
 
     def _only_constant(self, steps: list[WatchedStep]) -> dict[Statement, WatchedStep]:
-        """Statements of which the compiler made nothing but a constant: it computes them before all others."""
+        """Returns the statements that the compiler made a constant, which it computes first, each with its step."""
         others = {self.statements.at(step.line) for step in steps if step.kind != "constant"}
         constants = {
             self.statements.at(step.line): step for step in steps if step.kind == "constant" and not step.calls
@@ -238,7 +238,7 @@ class _Reader:
         self.stops.append(Stop(statement, calls, self.path, note=note))
 
     def _enter_calls(self, calls: tuple[int, ...]) -> None:
-        """A stop at each call on the way that the program has not just been at."""
+        """Adds a stop for each call on the way, unless the last stop is at or inside that call."""
         for depth in range(len(calls)):
             outer, statement = calls[:depth], self.statements.at(calls[depth])
             now = self.stops[-1] if self.stops else None
@@ -248,7 +248,7 @@ class _Reader:
                 self.stops.append(Stop(statement, outer, self.path, note="calls"))
 
     def _return(self, now: Stop, following: Statement, calls: tuple[int, ...]) -> None:
-        """What a function gave back, where nothing else is done with it than to name it."""
+        """Adds a stop for the value that a function returned, if the call's statement assigns it to a variable."""
         if len(now.calls) <= len(calls) or not now.steps:
             return
         outer, statement = now.calls[: len(calls)], self.statements.at(now.calls[len(calls)])
@@ -257,7 +257,7 @@ class _Reader:
             self.stops.append(Stop(statement, outer, self.path, [result], "returned"))
 
     def _constants_before(self, following: Statement, calls: tuple[int, ...]) -> None:
-        """Constants of statements that the program passes on its way to this one."""
+        """Adds stops for the constants of statements that the program passes on its way to `following`."""
         before = next((stop for stop in reversed(self.stops) if stop.calls == calls), None)
         if calls or before is None or following.line <= before.line:
             return

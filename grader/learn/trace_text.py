@@ -1,4 +1,4 @@
-"""One program of a call as text, in the order in which it runs: each line of the file, below it what it made."""
+"""A program of a call as text, in the order in which it runs: each line of the file, and below it its values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def heading(program: WatchedProgram) -> str:
 
 
 def print_program(call: Call, program: tuple[int, ...]) -> None:
-    """The same program of each launch."""
+    """Prints this program of each launch."""
     from grader.show.terminal import console
 
     out, reply = console(), call.watched(program)
@@ -65,17 +65,17 @@ def _print_stop(out: Console, call: Call, stop: Stop, mark: str) -> None:
     indent = " " * (MARGIN + len(margin) + _indent(submission.indented(stop.line)) + 4)
     for name, step in stop.told:
         if step.kind == "carried" and step.dtype == "pointer" and stop.follows:
-            continue  # it stands above, where the turn before has made it
+            continue  # it is shown above, where the turn before has made it
         for line in full(name, step):
             print_line(out, [(indent, ""), *line])
 
 
 def beside(stop: Stop) -> Line:
-    """What stands beside its line of the source."""
+    """Returns the values to show next to the source line of a stop."""
     line: Line = []
     for name, step in stop.told:
         if step.kind == "carried" and name != stop.statement.index:
-            continue  # it stands beside the line that makes it
+            continue  # it is shown next to the line that makes it
         line += [("  ", "")] * bool(line) + short(name, step)
     return line
 

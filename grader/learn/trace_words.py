@@ -1,6 +1,6 @@
-"""A step of a watched program in words: numbers of small tiles, what large ones are like, and which lanes are odd.
+"""A step of a watched program in words: the numbers of small tiles, the range of large tiles, and odd lanes.
 
-A line is a list of pieces: a text and how it is meant, "" or one of MEANINGS.
+A line is a list of pieces. A piece is a text and its meaning: "", or a key of MEANINGS.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from grader.wire.watched_program import WatchedStep
 Piece = tuple[str, str]
 Line = list[Piece]
 
-# And how a terminal shows them.
+# The styles in which a terminal shows the pieces, by meaning.
 MEANINGS = {
     "quiet": "dim", "masked": "dim", "empty": "bold red", "name": "cyan", "here": "reverse", "source": "",
 }  # fmt: skip
@@ -22,7 +22,7 @@ WIDEST = 16  # numbers in a line
 
 
 def short(name: str, step: WatchedStep) -> Line:
-    """In one line, beside the source: the first numbers."""
+    """Returns a single line about a step, to show next to the source: the first numbers."""
     head: Line = [(_head(name, step), "name")]
     rows = _rows(step, aligned=False)
     if not rows:
@@ -53,7 +53,7 @@ def plain(line: Line) -> str:
 
 
 def legend(steps: list[WatchedStep]) -> list[Line]:
-    """What the marks mean that occur."""
+    """Returns a line for each mark that occurs, with its meaning."""
     marks = "".join(step.marks for step in steps)
     told = []
     masked = {step.kind for step in steps if "m" in step.marks}
@@ -81,7 +81,7 @@ def _head(name: str, step: WatchedStep) -> str:
 
 
 def place_of(step: WatchedStep) -> str:
-    """ "x[1, 0:5]", "9 elements within x[0:4, 0:5]" """
+    """Returns the place of an access: "x[1, 0:5]", or "9 elements within x[0:4, 0:5]"."""
     if not step.box:
         return f"nothing of {step.argument}"
     spans = list(zip(step.box[::2], step.box[1::2]))
@@ -98,7 +98,7 @@ def _rows(step: WatchedStep, aligned: bool = True) -> list[Line]:
         return [[]]
     if not step.shape:
         return [[(("false", "true")[int(step.numbers[0])], "")]] if _is_true(step) and step.marks == "." else [cells]
-    width = min(step.shape[-1] if max(step.shape) < len(cells) else len(cells), WIDEST)  # a column in one line too
+    width = min(step.shape[-1] if max(step.shape) < len(cells) else len(cells), WIDEST)  # a column is shown as a row
     widest = max(len(text) for text, _ in cells)
     rows: list[Line] = []
     for start in range(0, len(cells), width):
@@ -131,13 +131,13 @@ def _range(step: WatchedStep) -> Line:
 
 
 def _described(step: WatchedStep) -> str:
-    """Of the tensor that a descriptor cuts blocks of; "" where it is not told."""
+    """Returns shape and strides of the tensor that a descriptor cuts blocks of; "" if they are not known."""
     sizes, strides = (", ".join(part) for part in (step.numbers[: len(step.shape)], step.numbers[len(step.shape) :]))
     return f" from shape [{sizes}], strides [{strides}]" if step.numbers else ""
 
 
 def _about(step: WatchedStep) -> str:
-    """The dtype, where a load comes from, and what is to be known of lanes."""
+    """Returns the dtype, the place of a load, and odd lanes, in words."""
     typed = step.dtype not in ("pointer", *UNSHOWN)
     parts = [f"{step.dtype} {step.shape}" if step.shape else step.dtype] if typed else []
     if step.kind == "load" and step.argument:
@@ -146,7 +146,7 @@ def _about(step: WatchedStep) -> str:
 
 
 def _odd_lanes(step: WatchedStep) -> list[str]:
-    lanes, empty = math.prod(step.shape), 0 if step.numbers else step.empty  # else they are seen
+    lanes, empty = math.prod(step.shape), 0 if step.numbers else step.empty  # the numbers show empty lanes
     counts = (step.masked, "masked off"), (step.outside, "out of bounds"), (empty, "hold nothing")
     found = [f"{count} of {lanes} lanes {what}" if step.shape else what for count, what in counts if count]
     return found + [f"{step.nans} NaN"] * bool(step.nans)

@@ -1,4 +1,4 @@
-"""`course update`: what the installed version has that a learner's folder has not, and nothing that the learner wrote.
+"""`course update`: brings the files of the installed version into a learner's folder, and keeps the learner's own.
 
 Each file is replaced whole, and the manifest is written last. An update that was cut off goes on with the next one.
 """
@@ -109,7 +109,7 @@ def _changes(root: Path, laid_down: dict[str, str], files: dict[str, bytes]) -> 
 
 
 def _bring(root: Path, changes: Changes, files: dict[str, bytes]) -> dict[str, str]:
-    """Returns where the new versions lie of files that both have changed, by their names."""
+    """Writes and removes files. Returns the paths of new versions of files that both have changed, by their names."""
     for name in (*changes.new, *changes.replaced):
         _lay(root / name, files[name])
     aside = {}
@@ -130,7 +130,7 @@ def _lay(path: Path, content: bytes) -> None:
 
 
 def _free(path: Path) -> Path:
-    """NAME.from-VERSION, or the first with a number behind it that is not taken."""
+    """Returns NAME.from-VERSION, or if it is taken NAME.from-VERSION-2, -3 and so on, the first that is free."""
     first = path.with_name(f"{path.name}.from-{installed_version()}")
     number, free = 1, first
     while free.exists():

@@ -1,11 +1,11 @@
 """`course watch`: judges an exercise whenever its file is saved, and answers to single keys.
 
 Files are polled: there are few, a look costs microseconds, and it works where file events do not arrive, as on network
-drives. What a run judges was noted before it began, so a file that is saved meanwhile differs from it afterwards and is
-judged next.
+drives. A file's state is noted before a run begins, so a file that is saved during the run differs from it afterwards
+and is judged next.
 
-One process judges all saves, by pytest.main, so that its verdicts are those of `pytest`. It has imported torch and
-Triton before the first.
+The same process judges many saves. It calls pytest.main, so that its verdicts are the same as those of `pytest`, and
+imports torch and Triton before the first save.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from grader.progress.standing import current_exercise, next_after, read_progress
 from grader.session.judging_process import JudgeEnded, JudgingProcess
 
 TICK = 0.05  # seconds between two looks at the files
-LOOKS = 2  # that find a file the same, until it is judged
-LOOKS_AT_A_CUT = 20  # where it is empty or its last line has no end: somebody may be writing it
-MOST_RUNS = 200  # by one process, so that nothing can pile up
-NO_VERDICT = -1  # in place of pytest's exit status
+LOOKS = 2  # that find a file the same, before it is judged
+LOOKS_AT_A_CUT = 20  # if it is empty or its last line has no end: it may be half written
+MOST_RUNS = 200  # of a judge process, so that nothing can pile up
+NO_VERDICT = -1  # instead of pytest's exit status
 KEYS = "h hint   n next exercise   r run again   q quit"
 Stamp = tuple[int, int, int]
 
@@ -66,12 +66,12 @@ class Watcher:
         self.exercise = exercise
         self.folders = all_folders(exercise.root)
         self.seen: dict[Folder, Stamp | None] = {}  # each file as it was when it was judged last
-        self.looked: dict[Folder, tuple[Stamp | None, int]] = {}  # each file at the last look; looks that saw it so
+        self.looked: dict[Folder, tuple[Stamp | None, int]] = {}  # each file at the last look; looks that found it so
         self.judge = _prepared_judge()
         self.is_judging = False
-        self.judged = 0  # by this process
-        self.left_by = 0  # the number of a signal
-        self.was_passed = False  # the exercise, before this run: someone who comes back to it wants to stay
+        self.judged = 0  # runs of this judge process
+        self.left_by = 0  # the number of the signal; 0: none
+        self.was_passed = False  # before this run: a learner who comes back wants to stay
 
     def loop(self) -> None:
         self.seen = {folder: _stamp(folder.learner_file) for folder in self.folders}
@@ -89,8 +89,8 @@ class Watcher:
                     self._run(saved)
 
     def leave(self, number: int, frame: object) -> None:
-        """For the signals that end a watch: noted, and seen at the next look. An exception would come anywhere, and in
-        Popen.poll it leaves a lock behind that nobody opens again."""
+        """Notes a signal that ends the watch, for the next look of the loop. An exception could come anywhere, and in
+        Popen.poll it would leave a lock that is never released."""
         self.left_by = number
 
     def end(self) -> None:
@@ -184,7 +184,7 @@ def _ends_with_a_line(path: Path) -> bool:
 
 
 def _stamp(path: Path) -> Stamp | None:
-    """Changes with every save; None while there is no file, as between the two steps of some editors' saving."""
+    """Returns a value that every save changes; None while there is no file, as when some editors save."""
     try:
         status = path.stat()
     except OSError:

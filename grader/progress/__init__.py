@@ -1,1 +1,1 @@
-"""The learner's own record, and what follows from it."""
+"""The learner's own record of the exercises, their hints, and the exercise that is next."""

@@ -1,4 +1,4 @@
-"""Throughput over size, as plain data: what `course plot` measures, draws and keeps for the report."""
+"""Throughput over size, as plain data, which `course plot` measures, draws and keeps for the report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ YOURS, SOLUTION, TORCH = "yours", "solution", "torch"
 
 @dataclass
 class Curves:
-    """Rates by kernel and size, None where nothing could be measured; the ceiling is one of the kernels."""
+    """Rates by name and size, for the kernels and their ceiling; None: not measured."""
 
     exercise: str
     gpu: str
@@ -34,7 +34,7 @@ class Curves:
     rates: dict[str, list[float | None]] = field(default_factory=dict)
 
     def share(self, name: str, place: int) -> float | None:
-        """Of the ceiling at the same size."""
+        """Returns a kernel's share of the ceiling at the size of this index; None if either was not measured."""
         rate, ceiling = self.rates[name][place], self.rates[self.ceiling][place]
         return rate / ceiling if rate and ceiling else None
 
@@ -44,12 +44,12 @@ class Curves:
 
     @property
     def kernels(self) -> list[str]:
-        """What was timed beside the ceiling, the learner's first."""
+        """The names of all that was timed but the ceiling; the submission's name is the first."""
         return [name for name in self.rates if name != self.ceiling]
 
     @property
     def medal_rates(self) -> dict[str, float]:
-        """Returns the rates that silver and gold ask for at the largest size; {} where no solution was timed there."""
+        """The rates that silver and gold ask for at the largest size; {} if no solution was timed there."""
         solution = self.rates.get(SOLUTION, [None])[-1]
         if not solution or self.kernels[0] == SOLUTION:
             return {}
@@ -57,14 +57,14 @@ class Curves:
 
     @property
     def medals_told(self) -> str:
-        """ "At n = 32 768 silver begins at 3 762 GB/s and gold at 4 055 GB/s." or "" """
+        """The medal rates: "At n = 32 768 silver begins at 3 762 GB/s and gold at 4 055 GB/s; ...", or ""."""
         told = " and ".join(f"{name} {'at' if place else 'begins at'} {rate_text(rate, self.unit)}"
                             for place, (name, rate) in enumerate(self.medal_rates.items()))  # fmt: skip
         return f"At n = {number_text(self.sizes[-1])} {told}; pytest gives the medal." if told else ""
 
     @property
     def summary(self) -> str:
-        """ "At n = 32 768: yours 4 173 GB/s, solution 4 180 GB/s, torch 4 100 GB/s, copy 4 260 GB/s." """
+        """The rates at the largest size: "At n = 32 768: yours 4 173 GB/s, solution 4 180 GB/s, copy 4 260 GB/s."."""
         if not self.sizes:
             return "Nothing was measured."
         told = (f"{name} {rate_text(rates[-1], self.unit)}" for name, rates in self.rates.items())
@@ -72,7 +72,7 @@ class Curves:
 
     @property
     def caption(self) -> str:
-        """What was timed, and how."""
+        """Sentences that say what was timed, and how."""
         return (
             f"The first argument is {self.shape}. Each figure is the median of 7 rounds in a process of "
             "its own. A round is a chain of calls in one CUDA graph, each on data of its own, after the L2 cache "
@@ -95,7 +95,7 @@ def number_text(number: int) -> str:
 
 
 def shape_text(data: Data) -> str:
-    """ "n x 4096" """
+    """Returns "n x 4096", or "n elements" for a vector; n stands for the first axis and each axis as long."""
     if len(data.shape) == 1:
         return "n elements"
     return " x ".join("n" if axis == data.shape[0] else str(axis) for axis in data.shape)
@@ -105,22 +105,22 @@ def shape_text(data: Data) -> str:
 
 
 def keep(folder: Folder, curves: Curves) -> None:
-    """Raises OSError."""
+    """Keeps the curves for the report. Raises OSError."""
     progress.state_folder(folder.root).joinpath("plots").mkdir(exist_ok=True)
     write_whole(_file(folder), json.dumps(asdict(curves)) + "\n")
 
 
 def kept(folder: Folder) -> Curves | None:
-    """Those of the last plot; None where there is none, or none that can be read."""
+    """Returns the curves of the last plot; None if there are none that can be read."""
     try:
         curves = Curves(**json.loads(_file(folder).read_text(encoding="utf-8")))
         return curves if _is_sound(curves) else None
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError):
         return None
 
 
 def _is_sound(curves: Curves) -> bool:
-    """Whether it can be drawn. Raises TypeError or AttributeError for what no plot wrote."""
+    """Returns True if the curves can be drawn. Raises TypeError, AttributeError or OverflowError for other data."""
     texts = (curves.exercise, curves.gpu, curves.shape, curves.unit, curves.ceiling)
     numbers = [rate for rates in curves.rates.values() for rate in rates if rate is not None]
     return (

@@ -1,7 +1,7 @@
-"""Samples of speed that an unchanged kernel gave in earlier runs: another run goes on where the last one stopped.
+"""Samples of speed that an unchanged kernel gave in earlier runs: the next run goes on where the last run stopped.
 
-Without them a kernel just below its gate could be run again until noise lets it pass. They lie with what can be made
-again: if they are lost, or cannot be written, the next run begins anew.
+Without them a kernel just below its gate could be run again until noise lets it pass. They lie with files that can be
+made again: if they are lost, or cannot be written, the next run begins anew.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from pathlib import Path
 from grader.files import write_whole
 from grader.progress.progress import STATE_FOLDER, state_folder
 
-KERNELS = 20  # of an exercise that are remembered: the latest ones
+KERNELS = 20  # of an exercise that are remembered: the latest
 
 
 class EarlierSamples:
-    """Of a learner's own submission for an exercise of the course at `root`: shares of the anchor's speed.
+    """The shares of the anchor's speed that a learner's submission has reached in an exercise of the course at `root`.
 
-    Comments and blank lines make it no other submission.
+    A submission stays the same if only comments and blank lines change.
     """
 
     def __init__(self, root: Path, exercise: str, submission: ast.Module) -> None:
         self._root, self._name, self._text = root, f"samples/{exercise}.json", ast.dump(submission)
 
     def of(self, measured: str) -> list[float]:
-        """`measured`: what was measured and on what, in any words."""
+        """Returns the shares that are kept for `measured`: the call and the GPU, in any words."""
         return self._read().get(self._key(measured), [])
 
     def keep(self, measured: str, shares: list[float]) -> None:
-        """In place of those that were there; none forgets them."""
+        """Keeps these shares instead of the earlier shares; [] removes them. Nothing is raised if that fails."""
         key = self._key(measured)
         others = {other: found for other, found in self._read().items() if other != key}
         latest = dict(list((others | ({key: shares} if shares else {})).items())[-KERNELS:])

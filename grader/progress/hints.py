@@ -21,7 +21,7 @@ FITS = re.compile(r"\s*<!-- fits: ([a-z0-9 \n-]+) -->")
 COMMENT = re.compile(r"\s*<!-- (?:fits|rungs): [^>]*? -->")
 PASSAGE = re.compile(r"\n\s*\n|\n(?=- )")
 
-# All others say themselves what to change: about the file, the host function, or one line of the kernel.
+# The sentences of all other causes say what to change in the file, the host function, or a line of the kernel.
 NEEDS_A_HINT = {
     Cause.OOB_LOAD, Cause.OOB_STORE, Cause.WILD_POINTER, Cause.MISALIGNED,
     Cause.DOUBLE_WRITE, Cause.LANE_CONFLICT, Cause.NO_OTHER, Cause.NOT_ZEROED, Cause.UNWRITTEN, Cause.UPDATED_TWICE,
@@ -31,7 +31,10 @@ NEEDS_A_HINT = {
 
 
 def needs_a_hint(cause: str) -> bool:
-    """Whether a learner needs more than the sentence. Of an operation's own causes: unless its file says otherwise."""
+    """Returns True if a learner needs more than the sentence of this cause.
+
+    That is so for the causes of an operation, too, unless the operation's file says otherwise.
+    """
     return cause in NEEDS_A_HINT or cause in operations.causes() - operations.plain_causes()
 
 
@@ -57,13 +60,13 @@ class Hints:
     explanation: str  # Markdown
 
     def level_for(self, cause: str, opened: int) -> int:
-        """The first hint not yet opened that speaks of a cause; else the last opened one that does; 0: none does."""
+        """Returns the first hint beyond `opened` that speaks of a cause, else the last that does; 0: none does."""
         fitting = [hint.level for hint in self.levels if hint.fits(cause)]
         return next((level for level in fitting if level > opened), fitting[-1] if fitting else 0)
 
 
 def read_hints(folder: Folder) -> Hints:
-    """Raises OSError where there is no such file."""
+    """Returns the hints of an exercise. Raises OSError if their file cannot be read."""
     sections = dict(SECTION.findall(folder.hints_file.read_text(encoding="utf-8")))
     levels = []
     for name, text in sections.items():
@@ -74,7 +77,7 @@ def read_hints(folder: Folder) -> Hints:
 
 
 def level_for(folder: Folder, cause: str) -> int:
-    """Which hint to open next after a failure with this cause; 0 where no hint speaks of it."""
+    """Returns the hint to open next after a failure with this cause; 0 if no hint speaks of it, or none can be read."""
     try:
         return read_hints(folder).level_for(cause, progress.read(folder.root).of(folder.id).hints)
     except OSError:
@@ -87,7 +90,7 @@ def _unfolded(text: str) -> tuple[str, str]:
 
 
 def _passages(body: str) -> list[Passage]:
-    """Without the last line of the file's version, which says where the next hint lies."""
+    """Returns the passages of a hint, without the line "Next: ...", which only readers of the file need."""
     passages = []
     for text in PASSAGE.split(body):
         causes = frozenset(" ".join(FITS.findall(text)).split())

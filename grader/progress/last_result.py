@@ -1,4 +1,4 @@
-"""What a run leaves behind: a line of progress, and the last result of the exercise for hints and pictures."""
+"""Keeps the result of a run: as a line of progress, and as the exercise's last result, for hints and pictures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ UNITS = {"bytes_per_second": ("GB/s", 1e9), "flops": ("TFLOP/s", 1e12)}
 
 
 def record_run(folder: Folder, result: dict) -> None:
-    """After a complete run of the learner's own file; `result` is what --result writes. Raises OSError."""
+    """Keeps the result of a run of the learner's own file, as --result writes it, if the run passed or failed.
+
+    Raises OSError.
+    """
     if result["outcome"] not in (PASS, FAIL) or result["fault"]:
         return
     progress.state_folder(folder.root).joinpath("results").mkdir(exist_ok=True)
@@ -43,7 +46,7 @@ def _note(record: Record, result: dict, now: datetime) -> None:
 
 
 def _throughput(tests: list[dict]) -> Throughput | None:
-    """Of the first test that measured one and could tell; the tests after it may ask for another layout."""
+    """Returns the speed in the first test of speed that passed or failed, as later tests may ask for another layout."""
     told = (test["figures"] for test in tests if test["outcome"] in (PASS, FAIL) and "share" in test["figures"])
     figures: dict = next(told, {})
     for name, (unit, size) in UNITS.items():
@@ -53,7 +56,7 @@ def _throughput(tests: list[dict]) -> Throughput | None:
 
 
 def last_result(folder: Folder) -> dict | None:
-    """The result of the last complete run; None where there is none, or none that can be read."""
+    """Returns the result of the last complete run; None if there is none that can be read."""
     try:
         result = json.loads(_result_file(folder).read_text(encoding="utf-8"))
     except (OSError, ValueError):

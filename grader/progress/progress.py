@@ -2,9 +2,9 @@
 
     03_softmax  outcome=fail points=5/17 runs=4 hints=1 started=2026-01-31T18:20:05Z last=2026-01-31T18:42:11Z
 
-Lines may come from two machines or two branches: of several about one exercise the most of each field counts, so
-joining two files line by line merges them. Lines that are no records are kept as they are, and so are fields and
-exercises that this version does not know.
+Lines may come from two machines or two branches. Several lines about an exercise are merged when they are read, so
+two files can be joined line by line. Lines that are no records are kept as they are, and so are fields and exercises
+that this version does not know.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 
 from grader.explain.medal_words import MEDALS, better_medal
@@ -22,15 +23,16 @@ from grader.files import write_whole
 
 NAME = "progress.txt"
 HEADER = "# Progress in this course, kept by pytest and `course`. Deleting it is safe; so is joining two of them."
-STATE_FOLDER = ".course"  # what can be made again: last results, the lock
+STATE_FOLDER = ".course"  # for files that can be made again: last results, the lock
 FIELD = re.compile(r"([a-z][a-z-]*)=(\S*)")
 POINTS = re.compile(r"\d+(\.\d+)?/\d+(\.\d+)?")
+PREDICTED = re.compile(r"[0-9]{1,4}/[1-9][0-9]{0,3}")
 SPEED = re.compile(r"(\d+)(GB/s|TFLOP/s),(\d+\.\d)%")
 
 
 @dataclass(frozen=True, order=True)
 class Throughput:
-    """A measured speed: in per cent of the ceiling, the best first to compare by, and as a rate on that GPU."""
+    """A measured speed, as a percentage of the ceiling, by which it is compared, and as a rate on that GPU."""
 
     per_cent: float
     rate: int
@@ -38,7 +40,7 @@ class Throughput:
 
     @staticmethod
     def read(text: str) -> Throughput:
-        """Of progress.txt: "4173GB/s,97.8%". Raises ValueError."""
+        """Returns the throughput that progress.txt writes as "4173GB/s,97.8%". Raises ValueError."""
         match = SPEED.fullmatch(text)
         if match is None:
             raise ValueError(text)
@@ -49,13 +51,13 @@ class Throughput:
 
     @property
     def text(self) -> str:
-        """ "4 173 GB/s 98 %" """
+        """The throughput for a learner: "4 173 GB/s 98 %"."""
         return f"{self.rate:,} {self.unit} {self.per_cent:.0f} %".replace(",", " ")
 
 
 @dataclass
 class Record:
-    """What is known of one exercise."""
+    """The state of an exercise, as far as it is known."""
 
     id: str
     outcome: str = ""  # of the last complete run
@@ -75,7 +77,8 @@ class Record:
     other: dict[str, str] = field(default_factory=dict)
 
     def merged(self, other: Record) -> Record:
-        """The same whichever comes first: counts and dates are the most of both, the rest is that of the later run."""
+        """Returns a record of both, in either order: the highest counts, the earliest dates, the best speed and medal,
+        the lower prediction, and the rest from the later run."""
         one, two = sorted((self, other), key=lambda record: (record.last or LONG_AGO, repr(record)))
         return Record(
             self.id,
@@ -89,7 +92,7 @@ class Record:
             _earliest(one.gave_up, two.gave_up),
             two.cause if two.last else one.cause,
             better(one.throughput, two.throughput),
-            min(filter(None, (one.predicted, two.predicted)), default=""),
+            min(filter(None, (one.predicted, two.predicted)), key=_share_and_text, default=""),
             _earliest(one.core, two.core),
             two.level if two.last else one.level,
             better_medal(one.medal, two.medal),
@@ -98,8 +101,9 @@ class Record:
 
     def line(self) -> str:
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("id", "other")}
-        shown = {name.replace("_", "-"): _shown(value) for name, value in values.items() if value} | self.other
-        return f"{self.id}  {' '.join(f'{name}={value}' for name, value in shown.items())}"
+        shown = {name.replace("_", "-"): _shown(value) for name, value in values.items() if value}
+        # A value that another version wrote stands next to a value of ours: neither version loses its own.
+        return f"{self.id}  {' '.join(f'{name}={value}' for name, value in (*shown.items(), *self.other.items()))}"
 
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -111,7 +115,7 @@ class Progress:
     strange: list[tuple[int, str]] = field(default_factory=list)  # (number, text) of lines that are no records
 
     def of(self, id: str) -> Record:
-        """The record of an exercise, made if there is none."""
+        """Returns the record of an exercise, which is made if there is none."""
         return self.records.setdefault(id, Record(id))
 
     def text(self) -> str:
@@ -120,7 +124,7 @@ class Progress:
 
 
 def read(root: Path) -> Progress:
-    """The progress of the course at `root`; an absent file is an empty one. Raises OSError where it cannot be read."""
+    """Returns the progress of the course at `root`, empty if there is no file. Raises OSError if it cannot be read."""
     try:
         text = (root / NAME).read_text(encoding="utf-8", errors="surrogateescape")
     except FileNotFoundError:
@@ -138,7 +142,10 @@ def read(root: Path) -> Progress:
 
 @contextlib.contextmanager
 def changing(root: Path) -> Iterator[Progress]:
-    """The progress, to be changed: written when the block ends without an error; others wait until then."""
+    """Yields the progress to change, and writes it if the block ends without an error; other processes wait until then.
+
+    Raises OSError.
+    """
     with (state_folder(root) / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         progress = read(root)
@@ -147,7 +154,7 @@ def changing(root: Path) -> Iterator[Progress]:
 
 
 def state_folder(root: Path) -> Path:
-    """Where files lie that no version control should hold: the folder ignores itself."""
+    """Returns the folder for files that git ignores, and makes it if there is none. Raises OSError."""
     folder = root / STATE_FOLDER
     folder.mkdir(exist_ok=True)
     if not (folder / ".gitignore").exists():
@@ -159,12 +166,17 @@ def now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
+def _share_and_text(predicted: str) -> tuple[Fraction, str]:
+    """Returns a key to order predictions by: by share, and by text where shares are equal, as of "3/4" and "6/8"."""
+    return Fraction(predicted), predicted
+
+
 def better(one: Throughput | None, two: Throughput | None) -> Throughput | None:
     return max((speed for speed in (one, two) if speed), default=None)
 
 
 def _record(line: str) -> Record | None:
-    """None for a comment and for anything else that is no record."""
+    """Returns the record that a line holds; None for a comment and for any other text."""
     id, _, rest = line.strip().partition(" ")
     if not re.fullmatch(r"\d\d_[a-z0-9_]+", id):
         return None
@@ -179,7 +191,7 @@ def _record(line: str) -> Record | None:
 
 
 def _set(record: Record, name: str, value: str) -> None:
-    """A field that this version does not know, or whose value it cannot read, is kept as it is."""
+    """Sets a field of a record. A field that this version does not know, or cannot read, is kept as it is."""
     types = {f.name: str(f.type) for f in fields(Record) if f.name not in ("id", "other")}
     attribute = name.replace("-", "_")
     try:
@@ -187,14 +199,16 @@ def _set(record: Record, name: str, value: str) -> None:
             raise ValueError(value)
         if attribute == "points" and not POINTS.fullmatch(value):
             raise ValueError(value)
+        if attribute == "predicted" and not PREDICTED.fullmatch(value):
+            raise ValueError(value)
         setattr(record, attribute, READERS[types[attribute]](value))
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         record.other[name] = value
 
 
 def _date(text: str) -> datetime:
     date = datetime.fromisoformat(text)
-    return date if date.tzinfo else date.replace(tzinfo=UTC)
+    return date.astimezone(UTC) if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 # Functions that read a field of each type.

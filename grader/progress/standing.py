@@ -1,4 +1,4 @@
-"""Where the learner stands: the state of each exercise, and which one is next."""
+"""The learner's standing: the state of each exercise, and the exercise that is next."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PASSED, BROKEN_AGAIN = "passed", "passed, now failing"
 
 
 def read_progress(root: Path) -> Progress:
-    """The progress, or one sentence why it cannot be read."""
+    """Returns the progress. Raises click.ClickException if it cannot be read."""
     try:
         return progress.read(root)
     except OSError as error:
@@ -34,20 +34,20 @@ def state(record: Record) -> str:
 
 
 def next_exercise(root: Path, done: Progress) -> Folder | None:
-    """The first exercise whose core was never passed; else the first that was never passed; None when all were."""
+    """Returns the first exercise whose core was never passed, or else the first never passed; None if there is none."""
     left = [folder for folder in all_folders(root) if not done.of(folder.id).passed]
     return next((folder for folder in left if not done.of(folder.id).core), left[0] if left else None)
 
 
 def current_exercise(root: Path, done: Progress) -> Folder | None:
-    """What the learner works on: the exercise that failed last, else the next one."""
+    """Returns the exercise that the learner works on: the exercise of the last run if that failed, or else the next."""
     failing = [f for f in all_folders(root) if done.of(f.id).last and done.of(f.id).outcome == FAIL]
     latest = max((r.last for r in done.records.values() if r.last), default=None)
     return next((f for f in failing if done.of(f.id).last == latest), None) or next_exercise(root, done)
 
 
 def exercise_at_hand(root: Path, done: Progress) -> Folder | None:
-    """The exercise that the learner works on; the next one where its core is passed."""
+    """Returns the exercise that the learner works on, or the next exercise if its core is passed."""
     folder = current_exercise(root, done)
     if folder is not None and state(done.of(folder.id)) == CORE_PASSED:
         return next_exercise(root, done)
@@ -55,18 +55,18 @@ def exercise_at_hand(root: Path, done: Progress) -> Folder | None:
 
 
 def none_left(command: str) -> click.ClickException:
-    """The refusal of a command that wants an exercise and finds none open."""
+    """Returns the refusal of a command that needs an exercise when all are passed."""
     return click.ClickException(f"Every exercise is passed. Name one: course {command} 03")
 
 
 def next_after(folder: Folder, done: Progress) -> Folder | None:
-    """The exercise to go on with after a passed one: the next on the path; where that is passed too, what is left."""
+    """Returns the exercise after a passed exercise: the next on the path, or if it is passed too, any that is left."""
     following = folder.next()
     return next_exercise(folder.root, done) if following is None or done.of(following.id).passed else following
 
 
 def next_line(root: Path, done: Progress) -> str:
-    """The next action, as the last line of a command."""
+    """Returns the next action, which is the last line of a command."""
     from grader.show.terminal import shown
 
     folder, at_hand = current_exercise(root, done), exercise_at_hand(root, done)

@@ -1,1 +1,1 @@
-"""The pytest plugin: a session, what it prints, what it writes."""
+"""The pytest plugin: a session, its report on the terminal, and its result file."""

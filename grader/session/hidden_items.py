@@ -20,7 +20,7 @@ class Hidden(Sentence):
 
 
 def items(cases: list[Case], test: pytest.Function) -> list[pytest.Function]:
-    """The cases as tests of the module of this test. A case that does not fit the entry function is a usage error."""
+    """Returns the cases as tests in this test's module. Raises UsageError for a case that does not fit the entry."""
     module = test.getparent(pytest.Module)
     if module is None:
         raise LookupError(f"{test.nodeid} stands in no module")
@@ -58,7 +58,7 @@ def _refuse_unfit(case: Case, exercise: Exercise) -> None:
 
 
 def _zeros(data: Recipe) -> Argument:
-    """Fit for any use: 0 is an index as well."""
+    """Returns zeros for a data set, since 0 is a valid index as well, and a number as it is."""
     return torch.zeros(data.shape, dtype=data.dtype_in(torch.float32)) if isinstance(data, Data) else data
 
 
@@ -67,7 +67,7 @@ def _shape_text(data: Recipe) -> str:
 
 
 def shown(name: str, verdict: Verdict) -> Verdict:
-    """What a learner may read of a hidden case's verdict."""
+    """Returns the part of a hidden case's verdict that a learner may read: the outcome, and not the data."""
     said = [Hidden.FAILS(case=name)] if verdict.outcome == FAIL else []
     return Verdict(verdict.outcome, verdict.id, said, verdict.kind)
 

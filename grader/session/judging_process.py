@@ -1,9 +1,9 @@
-"""The judge: a process that has torch and runs pytest on exercises as often as it is asked.
+"""The judge process: it imports torch once, and runs pytest on exercises as often as it is asked.
 
-pytest's own process and `course watch` ask. Importing torch takes longer than most verdicts, and the processes that run
-submissions need it too, so they share one import: a fresh process that knows nothing imports torch and forks the
-zygote, of which all others come, and only then hears what to judge. Nothing that it learns from there on, as the
-environment and the seed, is in the memory of a process that a submission runs in.
+pytest's own process and `course watch` ask it. Importing torch takes longer than most verdicts, and the processes that
+run submissions need torch too, so all share one import: a fresh process that knows nothing of a run imports torch and
+forks the zygote, from which all others are forked, and only then hears what to judge. Nothing that it learns from then
+on, such as the environment and the seed, is in the memory of a process that runs a submission.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ BOOT = (
 )
 NOT_REWRITTEN = "ignore::pytest.PytestAssertRewriteWarning"  # of our own plugin, which may be imported already
 INTERRUPTED, NOT_WRITTEN = 2, 1  # pytest.ExitCode.INTERRUPTED; as pytest's command where its output is closed
-INTERRUPT = signal.SIGUSR1  # Ctrl-C reaches both processes, `kill -INT` one: the judge minds what is passed on
+INTERRUPT = signal.SIGUSR1  # stands for SIGINT, which the judge ignores: `kill -INT` reaches only one process
 PATIENCE = 60.0  # seconds until a judge that was told to leave is killed
 MOST_THREADS = 1024
-LENGTH = struct.Struct("<Q")  # of a request, ahead of it
+LENGTH = struct.Struct("<Q")  # the length of a request, which is sent ahead of it
 STREAMS = ((0, "stdin", "r", -1), (1, "stdout", "w", -1), (2, "stderr", "w", 1))  # the last buffered by lines
 
 
@@ -60,15 +60,15 @@ class JudgingProcess:
         atexit.register(self.end)
 
     def prepare(self) -> None:
-        """Does ahead what is the same for all runs: imports all that they need, starts what runs submissions."""
+        """Lets the judge import the modules that all runs need and start the fork servers. Returns at once."""
         self._tell(None)
 
     def begin(self, arguments: list[str]) -> None:
-        """Runs pytest with these arguments as if it were called here, on this process's terminal."""
+        """Lets the judge run pytest with these arguments and this process's streams. Returns at once."""
         self._tell(arguments)
 
     def _tell(self, arguments: list[str] | None) -> None:
-        """If the judge is gone, nothing happens: `poll` and `wait` tell."""
+        """Sends a request with this process's streams. If the judge is gone, `poll` and `wait` say so."""
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         request = json.dumps(_request(arguments)).encode()
@@ -77,7 +77,7 @@ class JudgingProcess:
             self._control.sendall(request)
 
     def poll(self) -> int | None:
-        """Returns pytest's exit status, None while the run goes on. Raises JudgeEnded."""
+        """Returns pytest's exit status; None while the run goes on. Raises JudgeEnded."""
         return self.wait() if select.select([self._control], [], [], 0)[0] else None
 
     def wait(self) -> int:
@@ -95,8 +95,10 @@ class JudgingProcess:
         raise JudgeEnded(f"the process that judges was ended {how} before its verdict was whole")
 
     def run(self, arguments: list[str]) -> int:
-        """Returns pytest's exit status for these arguments, and ends the judge. Ctrl-C ends the run as it does
-        pytest's. Only for the main thread. Raises JudgeEnded."""
+        """Runs pytest with these arguments in the judge, ends the judge, and returns pytest's exit status.
+
+        Ctrl-C ends the run as it ends pytest's. To be called in the main thread. Raises JudgeEnded.
+        """
         interrupts: list[int] = []
 
         def interrupt(number: int, frame: object) -> None:
@@ -108,7 +110,7 @@ class JudgingProcess:
             self.begin(arguments)
             return self.wait()
         except JudgeEnded:
-            if interrupts:  # before it judged
+            if interrupts:  # the judge was interrupted before it judged
                 return INTERRUPTED
             raise
         finally:
@@ -131,13 +133,13 @@ class JudgingProcess:
 
 
 def _handle(number: int, handler: Callable) -> Callable | int | None:
-    """Sets a handler, and returns the one before. What is ignored stays so, as SIGHUP below nohup."""
+    """Sets a handler, and returns the former handler. An ignored signal stays ignored, as SIGHUP below nohup."""
     before = signal.getsignal(number)
     return before if before is signal.SIG_IGN else signal.signal(number, handler)
 
 
 def _request(arguments: list[str] | None) -> dict:
-    """Returns all that a run would find in this process."""
+    """Returns the arguments and the state of this process that a run would meet here, as the judge takes it over."""
     if arguments is not None:
         arguments = [*(part for option in sys.warnoptions for part in ("-W", option)), *arguments]
     return {
@@ -148,7 +150,7 @@ def _request(arguments: list[str] | None) -> dict:
 
 
 def _kind_of(stream) -> dict:
-    """Returns the arguments of `open` and of `reconfigure` that make such a stream."""
+    """Returns the arguments of `open` and of `reconfigure` that make a stream with the same encoding and buffering."""
     buffered = dict(line_buffering=stream.line_buffering, write_through=stream.write_through)
     return {"open": dict(encoding=stream.encoding, errors=stream.errors), "reconfigure": buffered}
 
@@ -166,16 +168,16 @@ def is_judge() -> bool:
 
 
 def main(control_fd: int) -> None:
-    """Prepares and judges as it is told, until the asking process is gone."""
+    """Answers the requests of the asking process until that process is gone; then ends this process."""
     global _is_judge
     _is_judge = True
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
-    with contextlib.suppress(Exception):  # the run tells
+    with contextlib.suppress(Exception):  # the run reports it
         import torch  # noqa: F401
 
         share_zygote(_forked_zygote(control))
-    _mind_signals()  # not in the zygote; until here they end this process, and there is nothing to clear up
+    _mind_signals()  # the zygote has none of these handlers; a signal before only ends this process
     requests: SimpleQueue[dict] = SimpleQueue()
     threading.Thread(target=_listen, args=[control, requests], daemon=True, name="asked").start()
     while True:
@@ -208,13 +210,13 @@ def _mind_signals() -> None:
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Raises KeyboardInterrupt, which is lost where it meets a callback of Python's own, as imports have many."""
+    """Notes the signal and raises KeyboardInterrupt, which gets lost in callbacks of Python, as imports make many."""
     _interrupts.append(number)
     raise KeyboardInterrupt
 
 
 def _leave(*_) -> None:
-    """Ends this process and all that it has started, whatever runs."""
+    """Ends this process and all processes that it has started, at any time."""
     from grader.processes.child import abandon_children
 
     abandon_children()
@@ -222,7 +224,7 @@ def _leave(*_) -> None:
 
 
 def _forked_zygote(ours: socket.socket) -> Zygote:
-    """Forks a zygote, which has this process's torch and none of its descriptors."""
+    """Forks and returns a zygote, which has this process's torch and none of its sockets and pipes."""
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     errors, told = os.pipe()
     pid = os.fork()
@@ -243,7 +245,7 @@ def _forked_zygote(ours: socket.socket) -> Zygote:
 
 
 def _listen(control: socket.socket, requests: SimpleQueue[dict]) -> None:
-    """Hears requests, and that the asking process is gone."""
+    """Puts requests into the queue, and ends this process when the asking process is gone."""
     try:
         while request := _received(control):
             requests.put(request)
@@ -252,7 +254,7 @@ def _listen(control: socket.socket, requests: SimpleQueue[dict]) -> None:
 
 
 def _received(control: socket.socket) -> dict | None:
-    """Returns the next request, with the descriptors of its streams."""
+    """Returns the next request, with the descriptors of its streams; None when the asking process is gone."""
     length, descriptors, _, _ = socket.recv_fds(control, LENGTH.size, len(STREAMS))
     request = b""
     while length and len(request) < LENGTH.unpack(length)[0]:
@@ -263,12 +265,12 @@ def _received(control: socket.socket) -> dict | None:
 
 
 def _take_over(request: dict) -> None:
-    """Makes this process as the asking process is."""
+    """Gives this process the streams, folder, environment, import path and arguments of the asking process."""
     for descriptor, (place, name, mode, buffering), kind in zip(request["descriptors"], STREAMS, request["streams"]):
         os.dup2(descriptor, place)
         os.close(descriptor)
         stream = open(place, mode, buffering, **kind["open"], closefd=False)  # noqa: SIM115  as long as this process
-        if isinstance(stream, io.TextIOWrapper):  # as is what `open` gives for a mode of text
+        if isinstance(stream, io.TextIOWrapper):  # always, for the modes of STREAMS
             stream.reconfigure(**kind["reconfigure"])
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
@@ -277,13 +279,13 @@ def _take_over(request: dict) -> None:
     os.environ.update({**request["environment"], **PATIENT})
     sys.path[:], sys.argv[:] = request["path"], request["argv"]
     sys.dont_write_bytecode, sys.pycache_prefix = request["bytecode"]
-    tempfile.tempdir = None  # torch's import found one by another environment
+    tempfile.tempdir = None  # torch's import chose a folder by another environment
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(_threads(os.environ.get("OMP_NUM_THREADS", "")))
 
 
 def _threads(wanted: str) -> int:
-    """Returns how many threads torch would have started with in such an environment."""
+    """Returns how many threads torch starts with where OMP_NUM_THREADS is `wanted`."""
     if wanted.isdecimal() and 1 <= int(wanted) <= MOST_THREADS:
         return int(wanted)
     return len(os.sched_getaffinity(0))
@@ -294,21 +296,21 @@ def _prepare() -> None:
     from grader.processes.faults import MachineFault
     from grader.processes.triton_forkserver_client import shared_nursery
 
-    with contextlib.suppress(MachineFault, ImportError):  # the run tells
+    with contextlib.suppress(MachineFault, ImportError):  # the run reports it
         shared_nursery(None)
         shared_nursery(model_here(driver_device()))
         import grader.session.session  # noqa: F401
 
 
 def _judge(arguments: list[str]) -> int:
-    """Returns pytest's exit status."""
+    """Runs pytest with these arguments. Returns its exit status, or NOT_WRITTEN if the output was not written."""
     import pytest
 
     from grader.gpu.pool.replays import end_shared_replays
 
     if _interrupts:
         raise KeyboardInterrupt
-    if not gc.isenabled():  # since the start: what is imported stays, and no look for garbage goes through it
+    if not gc.isenabled():  # off since the start: what is imported stays, and is not searched for garbage
         gc.freeze()
         gc.enable()
     try:
@@ -323,7 +325,7 @@ def _judge(arguments: list[str]) -> int:
 
 
 def _is_written() -> bool:
-    """Returns False where nobody reads what was printed, or the disk is full."""
+    """Returns False where the printed text could not be written, as to a closed pipe or a full disk."""
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

@@ -1,7 +1,7 @@
-"""What judges here: the GPU if there is one, what to compile for, how a submission is shut in. Imports no torch.
+"""The machine of a session: its GPU if there is one, the target of its kernels, and how a submission is shut in.
 
-The processes that a run needs import torch or Triton for seconds. They are started before this process imports more, so
-that all of them do it side by side.
+This module imports no torch. The processes that a run needs import torch or Triton for seconds. They are started before
+this process imports more, so that all import at the same time.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from grader.processes.triton_forkserver_client import shared_nursery
 from grader.submission.text import read_submission
 from grader.wire.messages import GpuModel
 
-SAMPLES_AT_FIRST = 2  # of a measured speed: so many processes are started ahead
+SAMPLES_AT_FIRST = 2  # of a measured speed: the number of processes that are started ahead
 
 
 @dataclass(frozen=True)
 class Machine:
-    device: Device | str  # or why there is none
+    device: Device | str  # a text says why there is no GPU
     model: GpuModel
     sandboxed: bool
-    amd: AmdModel | None = None  # for which kernels are compiled, too
+    amd: AmdModel | None = None  # kernels are compiled for this GPU as well
 
 
 def machine_for(option, folders: list[Folder]) -> Machine:
-    """From pytest's options. Starts what a run will need, if there is a submission that may have to be run.
+    """Returns the machine that pytest's options ask for, and starts the processes of a run if there may be a run.
 
-    Raises pytest.UsageError where --device cuda cannot be had.
+    Raises pytest.UsageError where the options ask for --device cuda and no GPU can be used.
     """
     sandboxed, runs = bubblewrap.wanted(option.isolation), may_run(option, folders)
     if runs:
@@ -58,7 +58,7 @@ def machine_for(option, folders: list[Folder]) -> Machine:
 
 
 def may_run(option, folders: list[Folder]) -> bool:
-    """Returns whether there is a submission that may have to be run."""
+    """Returns True if there is a submission that may have to be run."""
     return not option.collectonly and any(_may_run(folder, option.submission) for folder in folders)
 
 
@@ -68,12 +68,12 @@ def is_usual(option) -> bool:
 
 
 def _start(model: GpuModel | None, number: int | None = None) -> None:
-    with contextlib.suppress(MachineFault):  # the first call tells
+    with contextlib.suppress(MachineFault):  # the first call reports it
         shared_nursery(model, number)
 
 
 def _may_run(folder: Folder, submission: str | None) -> bool:
-    """Not the stub as it was given."""
+    """Returns False for a file that cannot be read as a submission, and for the stub as it was given."""
     read = read_submission(folder.submission_file(submission))
     if read.failure is not None or not folder.solution_file.exists():
         return read.failure is None

@@ -1,7 +1,7 @@
 """The pytest plugin: options, the fixtures that a test file uses, and the session that grades.
 
-It wakes up only when pytest is pointed at exercises. It then takes over the output, ignores conftest files (one beside
-a submission must not run here) and keeps exercise folders off the import path (a torch.py beside a submission, too).
+The plugin does nothing unless pytest's arguments name exercises. It then takes over the output, ignores conftest files
+and keeps exercise folders off the import path: neither a conftest.py nor a torch.py next to a submission may run here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 import pytest
@@ -21,15 +24,18 @@ from grader.course.folder import Folder, all_folders, said_of_lesson
 from grader.gpu.models import AMD, DEFAULT_TARGET, MODELS
 from grader.processes import bubblewrap
 from grader.processes.environment import PATIENT
-from grader.session import fixtures
 from grader.session.judging_process import JudgeEnded, JudgingProcess, is_judge
 from grader.session.machine import is_usual, machine_for, may_run
 from grader.wire.printable import one_line
 
-NAME = "course-session"  # of the Session, among pytest's plugins
+if TYPE_CHECKING:
+    from grader.judge.uses import Use
+    from grader.session.session import Session
+
+NAME = "course-session"  # the Session's name among pytest's plugins
 JUDGE = pytest.StashKey[JudgingProcess]()
 LESSON = pytest.StashKey[Folder]()
-STAYS_HERE = ("usepdb", "trace", "help", "version")  # options
+STAYS_HERE = ("usepdb", "trace", "help", "version")  # options with which pytest's own process judges
 DEVICES = ("auto", "cpu", "cuda")
 
 
@@ -71,9 +77,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def _wants_judge(config: pytest.Config) -> bool:
-    """Returns True where importing torch still lies ahead, and no reason is known to judge in this process.
+    """Returns True if this process has not imported torch yet and has no reason to judge by itself.
 
-    A debugger needs this process, and so does a plugin that is an object of its caller's.
+    A debugger needs this process, and so does a plugin that the caller passes as an object.
     """
     asks_for = any(getattr(config.known_args_namespace, name, False) for name in STAYS_HERE)
     is_worker = is_judge() or "PYTEST_XDIST_WORKER" in os.environ
@@ -85,17 +91,17 @@ def _wants_judge(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """The whole run takes place in the judge, if there is one. A lesson to read has nothing to judge."""
+    """Runs the whole session in the judge process, if there is one. A lesson to read has nothing to judge."""
     if lesson := config.stash.get(LESSON, None):
         print(said_of_lesson(lesson))
         return pytest.ExitCode.NO_TESTS_COLLECTED
     if (judge := config.stash.get(JUDGE, None)) is None:
         return None
-    if sys.stdout is not sys.__stdout__ or sys.stderr is not sys.__stderr__:  # who called it reads what is printed
+    if sys.stdout is not sys.__stdout__ or sys.stderr is not sys.__stderr__:  # the caller captures what is printed
         judge.end()
         return None
     if capture := config.pluginmanager.get_plugin("capturemanager"):
-        capture.suspend_global_capture(in_=True)  # for a debugger there
+        capture.suspend_global_capture(in_=True)  # for a debugger in the judge
     try:
         return judge.run(list(config.invocation_params.args))
     except JudgeEnded as error:
@@ -103,7 +109,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def _refuse_files_that_run(folders: list[Folder], config: pytest.Config) -> None:
-    """Settings of pytest's, and what makes a folder a package, would run or count before anything is graded."""
+    """Raises UsageError for pytest's settings and an __init__.py next to an exercise: they act before it is graded."""
     submission = getattr(config.known_args_namespace, "submission", None)
     beside = [Path(os.path.realpath(submission))] if submission else []  # resolve() raises on links in a circle
     beside = [path if path.is_dir() else path.parent for path in beside] + [folder.path for folder in folders]
@@ -120,8 +126,8 @@ def _refuse_files_that_run(folders: list[Folder], config: pytest.Config) -> None
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """An exercise has one test file: what else is called a test counts for nothing, and must not run here."""
-    if not config.pluginmanager.has_plugin("course-session") or not collection_path.is_file():
+    """Ignores all files of an exercise but its test file: other tests count for nothing, and must not run here."""
+    if not config.pluginmanager.has_plugin(NAME) or not collection_path.is_file():
         return None
     folder = Folder.containing(collection_path)
     return True if folder and collection_path.resolve() != folder.test_file else None
@@ -133,6 +139,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "core: a test of the exercise's idea; the others belong to full")
     config.addinivalue_line("markers", "step(n): the graded step that a test belongs to (default 1)")
     config.addinivalue_line("markers", "points(n): what a passed test is worth (default 1)")
+    config.pluginmanager.register(_fixtures())
     folders = _folders(config.args)
     if not folders:
         return
@@ -154,10 +161,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _session_class() -> type:
-    """Imports torch where it is not there yet: only when there is something to grade. Raises ImportError.
+    """Returns the class Session. Its module, which imports torch, is imported only when there is something to grade.
 
-    torch's million objects stay, and looking for garbage among them costs 0.4 s, here and at the end. A run's own
-    objects are no part of that: a process may judge many.
+    The million objects of torch stay, and looking for garbage among them would cost 0.4 s, here and at the end: they
+    are frozen. A run's own objects are not, for a process may judge many runs. Raises ImportError and OSError.
     """
     if "grader.session.session" not in sys.modules:
         gc.disable()
@@ -171,16 +178,16 @@ def _session_class() -> type:
 
 
 def _folders(args: list[str]) -> list[Folder]:
-    """The exercises that pytest's arguments name; none if an argument names anything else."""
+    """Returns the exercises that pytest's arguments name; none if an argument names anything else."""
     return [folder for folder in _named(args) if not folder.is_lesson]
 
 
 def _refuse_misspelt(args: list[str]) -> None:
-    """Names the exercise that is meant, where a folder of exercises/ is not there: pytest says only that it is not."""
+    """Raises UsageError for a missing folder of exercises/, and names the exercise that is meant, as pytest cannot."""
     for path in (Path(arg.partition("::")[0]) for arg in args):
         if path.exists() or path.parent.name != "exercises" or not path.parent.is_dir():
             continue
-        if not (folders := all_folders(path.resolve().parent.parent)):  # those of another project
+        if not (folders := all_folders(path.resolve().parent.parent)):  # the folder exercises/ of another project
             continue
         try:
             meant = one_of(folders, path.name)
@@ -190,13 +197,13 @@ def _refuse_misspelt(args: list[str]) -> None:
 
 
 def _lesson_alone(args: list[str]) -> Folder | None:
-    """The lesson to read that pytest's arguments name, where they name no exercise."""
+    """Returns the lesson to read that pytest's arguments name; None where they name none, or an exercise too."""
     named = _named(args)
     return named[0] if named and all(folder.is_lesson for folder in named) else None
 
 
 def _named(args: list[str]) -> list[Folder]:
-    """Returns exercises and lessons."""
+    """Returns the exercises and lessons that arguments name, each once; none if an argument names anything else."""
     found: dict[str, Folder] = {}
     for arg in args:
         path = Path(arg.partition("::")[0])
@@ -210,7 +217,7 @@ def _named(args: list[str]) -> list[Folder]:
 
 
 def _test_file(arg: str) -> str:
-    """The test file in place of any other file of an exercise: naming the file one edits means grading it."""
+    """Returns the test file for any other file of an exercise: naming the learner's file grades it. Else `arg`."""
     path = Path(arg.partition("::")[0])
     folder = Folder.containing(path)
     return str(folder.test_file) if folder and path.is_file() and path.resolve() != folder.test_file else arg
@@ -234,23 +241,25 @@ def _check_options(config: pytest.Config) -> None:
 
 
 def _refused(text: str) -> pytest.UsageError:
-    """Returns what ends pytest with this sentence, in which names of folders and files stand."""
+    """Returns the error that ends pytest with this sentence, in one line: names of files may hold any characters."""
     return pytest.UsageError(one_line(text))
 
 
-def _fixture(made_by: Callable) -> Callable:
-    def fixture(request: pytest.FixtureRequest):
-        return made_by(request.config.pluginmanager.get_plugin(NAME), request.node)
+def _fixtures() -> ModuleType:
+    """Returns a plugin with the fixture of each kind of use."""
+    from grader.judge.uses import USES  # not where a judge process does all the work
 
-    fixture.__doc__ = made_by.__doc__
-    return pytest.fixture(fixture, name=made_by.__name__)
+    fixtures = ModuleType("course-fixtures")
+    vars(fixtures).update({name: _fixture(kind) for name, kind in USES.items()})
+    return fixtures
 
 
-check = _fixture(fixtures.check)
-raises = _fixture(fixtures.raises)
-drawn = _fixture(fixtures.drawn)
-traffic = _fixture(fixtures.traffic)
-compiled = _fixture(fixtures.compiled)
-tuned = _fixture(fixtures.tuned)
-on_gpu = _fixture(fixtures.on_gpu)
-throughput = _fixture(fixtures.throughput)
+def _fixture(kind: type[Use]) -> Callable:
+    def fixture(request: pytest.FixtureRequest) -> Callable[..., None]:
+        session: Session | None = request.config.pluginmanager.get_plugin(NAME)
+        if session is None:
+            raise LookupError(f"{kind.fixture} is for the tests of exercises")
+        return partial(session.settle, request.node, kind)
+
+    fixture.__doc__ = kind.__doc__
+    return pytest.fixture(fixture, name=kind.fixture)

@@ -1,4 +1,4 @@
-"""`--result FILE`: what a run found, as JSON, written whole or not at all."""
+"""The file of `--result`: the results of a run as JSON, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def write(path: Path, gradings: list[Grading]) -> None:
-    """One exercise: its object. Several: an object whose "exercises" is the list of them."""
+    """Writes the object of a single exercise, or an object whose "exercises" lists several. Raises OSError."""
     objects = [as_json(grading) for grading in gradings]
     content = objects[0] if len(objects) == 1 else {"exercises": objects}
     write_whole(path, json.dumps(content, indent=1) + "\n")
@@ -72,12 +72,12 @@ def as_json(grading: Grading) -> dict:
 
 
 def _fence(fence: Fence | None) -> dict | None:
-    """What the operating system held around the submission, as fields and in words; None if it was not run."""
+    """Returns the fence around the submission, as fields and in words; None if the submission was not run."""
     return None if fence is None else {**asdict(fence), "says": " ".join(said.text for said in told(fence))}
 
 
 def _tiles(grading: Grading) -> dict | None:
-    """The map of the diagnosed failure; where it has none, as a pass, the one with the most tiles."""
+    """Returns the map of the diagnosed failure; without it, as for a pass, the map with the most tiles, or None."""
     mapped = [(test, tiles) for test in grading.results if (tiles := test.shown.tiles)]
     mapped = [one for one in mapped if one[0] is grading.diagnosis] or mapped
     if not mapped:

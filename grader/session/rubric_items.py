@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.course.stated_calls import CHECK, COMPILED, DRAWN, ON_GPU, RAISES, THROUGHPUT, TRAFFIC, TUNED
+from grader.judge.uses import USES
 
-# Rubric item by fixture. What only a GPU can show is an item of its own: without one, it stays open.
-ITEMS = {
-    CHECK: "right", DRAWN: "right", TRAFFIC: "cost", COMPILED: "cost", TUNED: "cost", ON_GPU: "speed",
-    THROUGHPUT: "speed", RAISES: "right",
-}  # fmt: skip
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 
 
@@ -18,7 +13,7 @@ def rubric_item(item: pytest.Function) -> str:
     """Returns the rubric item that a test's points count for: right, cost, speed, hidden, or other."""
     if item.get_closest_marker("hidden"):
         return HIDDEN
-    return next((ITEMS[name] for name in ITEMS if name in item.fixturenames), "other")
+    return next((kind.item for name, kind in USES.items() if name in item.fixturenames), "other")
 
 
 def is_core(item: pytest.Function) -> bool:

@@ -1,19 +1,18 @@
-"""One pytest session over exercises: which run judges which test, and what became of each test."""
+"""A pytest session over exercises: it finds the judge of each test, and keeps the results of all tests."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from grader.course import hidden_cases
 from grader.course.folder import Folder
 from grader.course.hidden_cases import Case
-from grader.course.stated_calls import CHECK, COMPILED, DRAWN, FIXTURES, RAISES, THROUGHPUT, TUNED, asked
 from grader.explain.causes import Cause
 from grader.explain.medal_words import lowest_medal
 from grader.explain.verdict import (
@@ -35,23 +34,22 @@ from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.pool.replays import shared_replays
 from grader.judge.judge import Judge
 from grader.judge.run import Run
+from grader.judge.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, Drawn, Throughput, Use, asked
+from grader.numerics.arguments import Recipe
 from grader.processes.faults import MachineFault
 from grader.progress.earlier_samples import EarlierSamples
 from grader.progress.last_result import record_run
 from grader.sentences import Said, Sentence
 from grader.session import hidden_items, result_file, terminal_report
 from grader.session.machine import Machine
-from grader.session.rubric_items import HIDDEN, ITEMS, is_core, points_of, rubric_item, step_of
+from grader.session.rubric_items import HIDDEN, is_core, points_of, rubric_item, step_of
 from grader.wire.reply import DTYPES
 
-JUDGED_TWICE = (CHECK, DRAWN)
-COMPILED_FOR = tuple(fixture for fixture in FIXTURES if fixture not in (TUNED, RAISES))  # where there is a GPU
-THOROUGH = 10  # times as many drawn calls
-WAITS, WAITS_FOR_ALL = "waits for right values", "waits for the tests above"
+THOROUGH = 10  # rounds of drawn calls with --thorough
 
 
 class NotJudged(Sentence):
-    """What ends a test without a verdict of the judge's."""
+    """Sentences for tests that end without a verdict of the judge."""
 
     ASSERTION = "{assertion}"
     MACHINE = "{fault}"
@@ -66,9 +64,9 @@ class TestResult:
     points: float
     verdict: Verdict
     drawn: bool = False  # its calls come from the seed
-    core: bool | None = None  # whether the idea is right as far as this test asks for it; None: it belongs to full
-    step: int = 1  # of the exercise's graded steps
-    only_on_gpu: bool = False  # nothing here decides it, unless it is wrong in a sample of its programs
+    core: bool | None = None  # True: the idea is right as far as this test asks for it; None: the test belongs to full
+    step: int = 1  # the graded step of the exercise that it belongs to
+    only_on_gpu: bool = False  # without a GPU it cannot pass; a sample of its programs may still fail it
 
     @property
     def title(self) -> str:
@@ -80,18 +78,18 @@ class TestResult:
 
     @property
     def is_undecided(self) -> bool:
-        """True where another run decides: an error in the text fails what this machine could not judge, too."""
+        """True where another run decides, even if an error in the file fails here what needs a GPU to pass."""
         return self.verdict.id in OPEN or self.only_on_gpu and self.verdict.kind == "file"
 
     @property
     def shown(self) -> Verdict:
-        """What a learner may read of the verdict: of a hidden case its name and outcome alone."""
+        """The part of the verdict that a learner may read: the name and outcome alone for a hidden case."""
         return hidden_items.shown(self.name, self.verdict) if self.hidden else self.verdict
 
 
 @dataclass
 class Grading:
-    """One exercise in this session."""
+    """An exercise in a session, with the results of its tests."""
 
     folder: Folder
     run: Run
@@ -100,14 +98,14 @@ class Grading:
     tests: int = 0  # in the test file, chosen or not
     core_tests: int = 0  # of these, tests of the core
     ended: bool = False
-    fault: str | None = None  # a sentence about the machine or the grader; never the learner's
+    fault: str | None = None  # a sentence about a fault of the machine or the grader, never of the learner
     started: float = 0.0
     seconds: float = 0.0
     unkept: str = ""  # why progress could not be written
 
     @property
     def own(self) -> bool:
-        """True for the learner's own file: what others hand in is nobody's progress here."""
+        """True for the learner's own file: other submissions leave the progress here as it is."""
         return self.run.submission.path == self.folder.learner_file
 
     @property
@@ -138,23 +136,23 @@ class Grading:
 
     @property
     def unjudged(self) -> TestResult | None:
-        """A test with a call that this machine cannot judge, and that does what no other call does."""
+        """The first test with a call that this machine cannot judge, and that does what no other call does; or None."""
         return next((test for test in self.results if test.verdict.id == UNJUDGED), None)
 
     @property
     def diagnosis(self) -> TestResult | None:
-        """The failed test whose verdict names the most direct cause; a hidden one only if no other failed.
+        """The failed test whose verdict names the most direct cause; a hidden test only if no other test failed.
 
-        A case with a name says more than a drawn one, and a small call more than a sample of a large one. An earlier
-        step of the exercise is told before a later one: that is the order in which a learner works. Values that are
-        wrong only where NaN or infinities come in are no reason for others, and step back behind them.
+        A case with a name says more than a drawn call, and a small call more than a sample of a large call. An earlier
+        step of the exercise comes before a later step: that is the order in which a learner works. Values that are
+        wrong only where NaN or infinities come in explain no other failure, and come after the other failures.
         """
         ordinary = any(test.verdict.wrong == ORDINARY and not test.hidden for test in self.failures)
         return min(self.failures, key=lambda test: _directness(test, ordinary), default=None)
 
     @property
     def points(self) -> tuple[float, float]:
-        """(reached, possible here): what this machine could not judge does not count."""
+        """The points reached, and the points possible here: what this machine could not judge does not count."""
         reached = sum(test.points for test in self.results if test.verdict.outcome == PASS)
         return reached, sum(test.points for test in self.results if not test.is_undecided)
 
@@ -164,7 +162,7 @@ OPEN = (NOT_RUN, INCONCLUSIVE, UNJUDGED)  # ids of skips whose points another ru
 
 
 def _directness(test: TestResult, steps_back: bool) -> tuple[bool, int, bool, bool, int, bool]:
-    """`steps_back`: what is wrong with special values alone comes after the others of its sort."""
+    """Returns the key that sorts failures, the most direct first. `steps_back`: special values come after ordinary."""
     verdict = test.verdict
     special = steps_back and verdict.wrong == SPECIAL
     return test.hidden, test.step, test.drawn or verdict.sampled, special, verdict.rank, verdict.sampled
@@ -173,7 +171,7 @@ def _directness(test: TestResult, steps_back: bool) -> tuple[bool, int, bool, bo
 class Session:
     """A pytest plugin object that lives as long as the session.
 
-    Without pytest's hooks it grades as well: see grader/author/direct_run.py.
+    It can also grade without pytest's hooks: see grader/author/direct_run.py.
     """
 
     def __init__(self, config: Config, folders: list[Folder], machine: Machine, **of_runs) -> None:
@@ -203,22 +201,24 @@ class Session:
         return self.gradings[_folder_of(item).id]
 
     def _judge(self, item: pytest.Function) -> Judge:
-        """The judge of a test's exercise, made for the first of its tests that asks for one."""
+        """Returns the judge of a test's exercise. The first call for an exercise makes the judge."""
         grading = self._grading(item)
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
-            grading.judge.speed.timed = asked(item.module, THROUGHPUT)
+            uses: list[Use] = asked(item.module, *USES.values())
+            grading.judge.speed.timed = [use for use in uses if isinstance(use, Throughput)]
             chosen = {other.name for other in item.session.items if other.path == item.path}
-            twice = [use for use in asked(item.module, *JUDGED_TWICE) if use.test in chosen]
-            uses = asked(item.module, *((COMPILED,) if self.replays is None else COMPILED_FOR))
-            grading.judge.begin(twice, [use for use in uses if use.test in chosen])
+            grading.judge.begin([use for use in uses if use.test in chosen])
         return grading.judge
 
-    def settle(self, item: pytest.Function, ask: Callable[[Judge, str], Verdict | None]) -> None:
-        """Asks for a verdict and turns it into pytest's outcome; None settles nothing."""
-        verdict = ask(self._judge(item), item.name)
+    def settle(self, item: pytest.Function, kind: type[Use], /, *data: Recipe, **options: Any) -> None:
+        """Judges what a test hands to its fixture, and turns the verdict into pytest's outcome."""
+        use = kind.of(item.name, *data, **options)
+        if why := self._why_not_yet(item, use):
+            pytest.skip(why)
+        verdict = use.verdict(self._judge(item))
         if verdict is None:
-            return
+            pytest.skip(self._needs_gpu)
         self._verdicts[item.nodeid] = verdict
         if verdict.outcome == SKIPPED:
             pytest.skip(verdict.note)
@@ -226,34 +226,30 @@ class Session:
             pytest.fail(self._told(item, verdict), pytrace=False)
 
     def _told(self, item: pytest.Function, verdict: Verdict) -> str:
-        """What pytest's own report says of a test; of the file as a whole once."""
+        """Returns the text of a test in pytest's own report. A failure of the file as a whole is told once."""
         told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
         if verdict.kind == "file" and told:
             return "The file as a whole, as told above."
         return "\n".join(verdict.lines) or verdict.outcome
 
-    def wait_for_all_before(self, item: pytest.Function) -> None:
-        """What only a GPU shows is not judged before everything else is right: less direct causes would say less."""
-        if not self.is_right_so_far(item):
-            if self.replays is None and self._judge(item).before_any_call() is None:
-                pytest.skip(f"{WAITS_FOR_ALL}; values in full need a GPU")
-            pytest.skip(WAITS_FOR_ALL)
+    def _why_not_yet(self, item: pytest.Function, use: Use) -> str:
+        """Returns why a test is not judged now; "" if it is. Less direct causes would say less than what failed before.
 
-    def is_right_so_far(self, item: pytest.Function) -> bool:
-        return all(test.verdict.kind == "file" for test in self._grading(item).failures)
+        Cost is not judged before values are right; that of the core waits for the values of the core alone.
+        """
+        failures = self._grading(item).failures
+        if use.waits == FOR_VALUES:
+            wrong = [test for test in failures if test.item == RIGHT and (test.core is False or not is_core(item))]
+            return FOR_VALUES if wrong and wrong[0].verdict.kind != "file" else ""
+        if use.waits != FOR_ALL or all(test.verdict.kind == "file" for test in failures):
+            return ""
+        if self.replays is not None or self._judge(item).before_any_call() is not None:
+            return FOR_ALL
+        return self._needs_gpu if use.needs_gpu else f"{FOR_ALL}; values in full need a GPU"
 
-    def wait_for_right_values(self, item: pytest.Function) -> None:
-        """Cost is not judged before values are right; that of the core waits for the values of the core alone."""
-        wrong = [test for test in self._grading(item).failures if test.item == ITEMS[CHECK]]
-        if is_core(item):
-            wrong = [test for test in wrong if test.core is False]
-        if wrong and wrong[0].verdict.kind != "file":
-            pytest.skip(WAITS)
-
-    def needs_gpu(self, item: pytest.Function) -> None:
-        """Skips the test where nothing runs on a GPU, and says why; unless the submission's text settles it anyway."""
-        if self.replays is None and self._judge(item).before_any_call() is None:
-            pytest.skip("needs a GPU" if self.device == NO_GPU else f"needs a GPU: {self.device}")
+    @property
+    def _needs_gpu(self) -> str:
+        return "needs a GPU" if self.device == NO_GPU else f"needs a GPU: {self.device}"
 
     # ---- pytest's hooks ---------------------------------------------------------------------------------------------
 
@@ -264,7 +260,7 @@ class Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
-        """Hidden cases come last, as tests of the same module."""
+        """Adds the hidden cases of each exercise behind its tests, as tests of the same module."""
         for id, cases in self.hidden.items():
             own = [place for place, item in enumerate(items, 1) if _folder_of(item).id == id]
             if own:
@@ -273,14 +269,14 @@ class Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport):
-        """No dots: the report has a line per test."""
+        """Keeps pytest from printing dots: the report has a line per test."""
         if self.config.option.verbose < 0:
             return report.outcome if report.when == "call" or not report.passed else "", "", ""
         return None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Function, nextitem: pytest.Function | None):
-        """Around each test: the header before an exercise's first, the diagnosis after its last."""
+        """Prints the header before the first test of an exercise, and the diagnosis after its last test."""
         grading = self._grading(item)
         if not grading.started:
             grading.started = time.monotonic()
@@ -298,7 +294,7 @@ class Session:
         terminal_report.end(self._writer, grading, alone=len(self.gradings) == 1)
 
     def _keep_progress(self, grading: Grading) -> None:
-        """Of complete runs of the learner's own file."""
+        """Writes the progress after a complete run of the learner's own file."""
         if grading.own and len(grading.results) == grading.tests:
             try:
                 record_run(grading.folder, result_file.as_json(grading))
@@ -314,13 +310,13 @@ class Session:
         return made
 
     def keep_result(self, item: pytest.Function, error: BaseException | None) -> TestResult:
-        """Keeps what became of a test, which ended with this error, and returns it."""
+        """Keeps the result of a test and returns it. `error`: the exception that ended the test, if there was any."""
         grading = self._grading(item)
         verdict = self._verdict_of(item, error, grading)
         core = _core_of(verdict, grading.judge) if is_core(item) else None
-        drawn = DRAWN in item.fixturenames
+        drawn = Drawn.fixture in item.fixturenames
         test = TestResult(item.name, rubric_item(item), points_of(item), verdict, drawn, core, step_of(item))
-        test.only_on_gpu = self.replays is None and test.item == ITEMS[THROUGHPUT]
+        test.only_on_gpu = self.replays is None and test.item == SPEED
         grading.results.append(test)
         return test
 
@@ -328,7 +324,7 @@ class Session:
         if isinstance(error, pytest.skip.Exception):
             if item.nodeid in self._verdicts:
                 return self._verdicts[item.nodeid]
-            return Verdict(SKIPPED, WAITED if error.msg in (WAITS, WAITS_FOR_ALL) else NOT_RUN, note=error.msg or "")
+            return Verdict(SKIPPED, WAITED if error.msg in (FOR_VALUES, FOR_ALL) else NOT_RUN, note=error.msg or "")
         if isinstance(error, AssertionError):
             return failed(Cause.ASSERTION, NotJudged.ASSERTION(assertion=str(error)) if str(error) else None)
         if error is not None and not isinstance(error, pytest.fail.Exception):
@@ -361,14 +357,14 @@ class Session:
 
 
 def _folder_of(item: pytest.Function) -> Folder:
-    """The exercise whose test this is. Raises LookupError for another test."""
+    """Returns the exercise that a test belongs to. Raises LookupError for a test of no exercise."""
     if (folder := Folder.containing(item.path)) is None:
         raise LookupError(f"{item.path} is no exercise's")
     return folder
 
 
 def _with_torch(device: Device | str, wanted: str) -> Device | str:
-    """Not a GPU that the driver knows and torch cannot use."""
+    """Returns the GPU if torch can use it, else why not. Raises UsageError if not and `wanted` is "cuda"."""
     found = device_here() if isinstance(device, Device) else device
     if wanted == "cuda" and not isinstance(found, Device):
         raise pytest.UsageError(f"--device cuda: {found}. Next: course doctor")
@@ -382,8 +378,8 @@ def _core_of(verdict: Verdict, judge: Judge | None) -> bool:
     """
     if verdict.outcome != FAIL or judge is None:
         return verdict.outcome == PASS
-    failed_in = next((trial.dtype for trial, wrong in judge.wrong_trials if wrong is verdict), None)
-    return failed_in is not None and failed_in != DTYPES[judge.exercise.dtypes[0]]
+    trial = judge.run.history.trial_of(verdict)
+    return trial is not None and trial.dtype != DTYPES[judge.exercise.dtypes[0]]
 
 
 def _fault(error: BaseException) -> Said:

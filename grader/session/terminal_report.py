@@ -1,4 +1,4 @@
-"""What a learner reads: a line per test, one diagnosis, and in the last line the next action."""
+"""The report on the terminal: a line per test, one diagnosis, and in the last line the next action."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ CODE_LINE = re.compile(r"Line \d+:  ")  # a sentence may begin with "Line" too
 
 
 def begin(writer, grading: Grading) -> None:
-    """The header: which exercise, and which file is judged."""
+    """Writes the header: the exercise, the file that is judged, and how. Writes nothing if the regions are empty."""
     if grading.run.not_attempted:
         return
     run = grading.run
-    how = f"carried out on the CPU, compiled for {run.model.target}; no GPU"
-    if run.replays:
-        how = f"carried out on the CPU, compiled for {run.model.target}, run on an {run.replays.device.name}"
+    targets = f"{run.model.target} and {run.amd.target}" if run.amd else run.model.target
+    how = f"carried out on the CPU, compiled for {targets}"
+    how += f", run on an {run.replays.device.name}" if run.replays else "; no GPU"
     if run.amd:
-        how += f"; {run.amd.target} as well, and speed is judged on NVIDIA GPUs alone"
+        how += "; speed is judged on NVIDIA GPUs alone"
     writer.write_line("")
     _line(writer, f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", bold=True)
 
@@ -57,7 +57,7 @@ def test_line(writer, test: TestResult) -> None:
 
 
 def end(writer, grading: Grading, alone: bool) -> None:
-    """The diagnosis and what to do next."""
+    """Writes the diagnosis, notes on the file and, if the exercise is alone in the session, the next action."""
     if grading.outcome == NOT_ATTEMPTED:
         region = "region" if grading.run.regions == 1 else "regions"
         verb = "is" if grading.run.regions == 1 else "are"
@@ -90,7 +90,7 @@ def end(writer, grading: Grading, alone: bool) -> None:
 
 
 def summary(writer, gradings: list[Grading]) -> None:
-    """After several exercises: how many of each outcome, and the first that needs work."""
+    """Writes how many of several exercises had each outcome, and the next action for the first that needs work."""
     writer.write_line("")
     words = {PASS: "passed", FAIL: "failed", NOT_ATTEMPTED: "not attempted", INCOMPLETE: "not run completely"}
     counts = {outcome: sum(g.outcome == outcome for g in gradings) for outcome in words}
@@ -199,14 +199,14 @@ def _next(grading: Grading) -> str:
 
 
 def _following(grading: Grading) -> Folder | None:
-    """The exercise after one that is passed; of the learner's own file what their progress leaves open."""
+    """Returns the exercise after a passed exercise; where progress is known, the next exercise that it leaves open."""
     if not _is_known(grading):
         return grading.folder.next()
     return next_after(grading.folder, progress.read(grading.folder.root))
 
 
 def _is_known(grading: Grading) -> bool:
-    """Tells if there is a progress that says what is open: this exercise, at least, is passed there."""
+    """Returns True where progress tells what is open: the file is the learner's, and progress has it as passed."""
     if not grading.own:
         return False
     try:
@@ -216,7 +216,7 @@ def _is_known(grading: Grading) -> bool:
 
 
 def _still_open(grading: Grading) -> Folder | None:
-    """An exercise that the learner has left out, as far as their progress tells."""
+    """Returns the exercise to do next by the learner's progress; None for another file, or if it cannot be read."""
     if grading.run.submission.path != grading.folder.learner_file:
         return None
     try:
@@ -226,7 +226,7 @@ def _still_open(grading: Grading) -> Folder | None:
 
 
 def _hint(folder: Folder, worst: TestResult) -> str:
-    """ " Stuck? course hint 03: hint 1 speaks of this", with as much of it as is true."""
+    """Returns " Stuck? course hint 03: hint 1 speaks of this", without the end if no hint does; "" without hints."""
     if not folder.hints_file.exists():
         return ""
     level = level_for(folder, worst.verdict.id)
@@ -247,19 +247,19 @@ def _trace(grading: Grading) -> str:
 
 
 def _given(grading: Grading) -> str:
-    """The option that names another file than the learner's."""
+    """Returns the option that names the submission, after a blank; "" for the learner's own file."""
     submission = grading.run.submission.path
     return "" if submission == grading.folder.learner_file else f" --submission {_shown(submission)}"
 
 
 def _shown(path: Path) -> str:
-    """Relative to the current folder where that is shorter."""
+    """Returns a path as text, relative to the current folder where that is shorter."""
     relative = os.path.relpath(path)
     return relative if len(relative) < len(str(path)) else str(path)
 
 
 def _line(writer, text: str, **markup: bool) -> None:
-    """Writes one line, the one place where any is written: paths, names and printed texts may hold anything."""
+    """Writes one line, with unprintable characters replaced: paths, names and printed texts may hold anything."""
     writer.write_line(one_line(text), **markup)
 
 

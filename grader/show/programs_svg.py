@@ -23,10 +23,17 @@ STYLE = """\
 class Grid(Protocol):
     """An argument as it is drawn; grader.learn.program_accesses.Touched is a Grid."""
 
-    name: str
-    verb: str
-    rows: int
-    columns: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def verb(self) -> str: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def columns(self) -> int: ...
 
     def of(self, row: int, column: int) -> tuple[tuple[int, ...], ...]: ...
 

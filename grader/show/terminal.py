@@ -30,10 +30,18 @@ class _Console(Console):
 
 def console() -> Console:
     """Returns a console with colours only on a terminal and without NO_COLOR. On a terminal it is at most WIDEST
-    columns wide; in a pipe as wide as COLUMNS says, or WIDEST."""
+    columns wide; in a pipe as wide as COLUMNS says, or WIDEST if it is no number above 0."""
     made = _Console(highlight=False, emoji=False, markup=True)
-    made.width = min(made.width, WIDEST) if sys.stdout.isatty() else int(os.environ.get("COLUMNS", WIDEST))
+    made.width = min(made.width, WIDEST) if sys.stdout.isatty() else _columns_of_pipe()
     return made
+
+
+def _columns_of_pipe() -> int:
+    try:
+        columns = int(os.environ.get("COLUMNS", ""))
+    except ValueError:
+        return WIDEST
+    return columns if columns > 0 else WIDEST
 
 
 def busy(what: str) -> contextlib.AbstractContextManager:

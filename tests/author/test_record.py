@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from grader.author import record
+from grader.author.check import Checked
 from grader.author.git import git_text
 from tests.author.test_touched import commit_all, git, write
 from tests.learn.conftest import Course
@@ -91,6 +92,16 @@ def test_files_that_are_not_committed_are_not_recorded(course):
     write(course.path, "course.md")
     done = course.here("check", "--record")
     assert done.status == 2 and "course.md is not committed" in done.err
+
+
+def test_a_proof_whose_commit_git_cannot_tell_is_not_recorded(course, monkeypatch):
+    def check(*_) -> Checked:
+        shutil.rmtree(course.path / ".git")
+        return Checked(0, [])
+
+    monkeypatch.setattr("grader.author.check.check", check)
+    done = course.here("check", "--record")
+    assert done.status == 1 and done.err.startswith("Error: The proof was not recorded: git rev-parse fails in ")
 
 
 def test_what_is_proven_is_recorded(tmp_path, monkeypatch):

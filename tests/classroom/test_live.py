@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from grader.classroom.cluster import live
 from grader.classroom.cluster.live import View
 
@@ -12,9 +14,16 @@ def result(outcome: str = "pass", fault: str | None = None) -> dict:
     return {"outcome": outcome, "fault": fault}
 
 
-def test_a_pipe_gets_a_line_a_minute_and_one_at_the_end(monkeypatch):
-    now, said = [0.0], []
+@pytest.fixture
+def now(monkeypatch) -> list[float]:
+    """The time of the view's clock in seconds, for a test to set."""
+    now = [0.0]
     monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_pipe_gets_a_line_a_minute_and_one_at_the_end(now):
+    said: list[str] = []
     with View(120, said.append) as view:
         for number in range(100):
             now[0] += 1.5
@@ -26,9 +35,8 @@ def test_a_pipe_gets_a_line_a_minute_and_one_at_the_end(monkeypatch):
     assert said[2] == "100 judged in 2 min, 40 a minute: 74 right, 25 not right, 1 fault of the machine."
 
 
-def test_days_that_are_left_are_counted(monkeypatch):
-    now, said = [0.0], []
-    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+def test_days_that_are_left_are_counted(now):
+    said: list[str] = []
     with View(3000, said.append) as view:
         for _ in range(2):
             now[0] += 90
@@ -44,9 +52,8 @@ def test_trouble_is_told_once_until_it_is_over():
     assert said == ["The scheduler has no worker. Waiting for one: dask worker ADDRESS."] * 2
 
 
-def test_without_a_worker_no_end_is_foretold(monkeypatch):
-    now, said = [0.0], []
-    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+def test_without_a_worker_no_end_is_foretold(now):
+    said: list[str] = []
     with View(9, said.append) as view:
         for workers in (1, 0):
             now[0] += 61

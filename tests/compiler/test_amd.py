@@ -1,20 +1,27 @@
-"""What the compiler makes of kernels for AMD GPUs: told in a test's line, and judged by no test."""
+"""Kernels compiled for AMD GPUs: their resources are told in a test's line, and judged by no test."""
 
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from grader import normal
+from grader.compiler import result
 from grader.compiler.compiler_client import Compiler
-from grader.compiler.result import Failed
-from grader.explain.compiled_code import Expectations
-from grader.explain.verdict import PASS
+from grader.compiler.result import Failed, Metadata
+from grader.course.trial import Trial
+from grader.explain.verdict import PASS, Verdict
 from grader.gpu.amd import excess, facts_of
 from grader.gpu.models import AMD
+from grader.gpu.plan import Kernel
+from grader.judge.amd_code import told_with
+from grader.judge.uses import Compiled
 from grader.numerics.arguments import Recipe
-from tests.conftest import ROOT
+from grader.wire.recorded_call import RecordedCall
+from grader.wire.recorded_parts import Alternative, Choice, PlannedLaunch
+from tests.conftest import ROOT, exercise_of
 from tests.typed_commands import run_pytest
 
 SOFTMAX = (normal(4096, 1024),)
@@ -27,7 +34,7 @@ def told(bench, id: str, target: str, data: tuple[Recipe, ...], change: tuple[st
     assert change[0] in source
     judge = bench(source.replace(*change, 1), id).judge
     judge.run.amd = AMD[target]
-    verdict = judge.compiled("test_code", data, Expectations())
+    verdict = Compiled.of("test_code", *data).verdict(judge)
     assert verdict.outcome == PASS, verdict.lines
     judged, _, amd = verdict.note.partition("; ")
     assert judged.startswith("sm_90: ")
@@ -92,9 +99,27 @@ def test_registers_spills_accesses_and_instructions_are_read():
     assert facts.spills and facts.lanes == 32
 
 
+@pytest.mark.parametrize(
+    ("steps", "note"),
+    [
+        ([PlannedLaunch(0, [1, 1, 1], [])], "256 registers, 2500 bytes spilled, wmma, 1-byte accesses"),
+        ([], "not compiled: no configuration launches a kernel"),
+    ],
+)
+def test_a_configuration_that_launches_nothing_is_passed_over(steps, note):
+    choice = Choice([Alternative("BLOCK: 1", "", []), Alternative("BLOCK: 2", "", steps)])
+    call = RecordedCall(kernels=["kernel"], steps=[choice])
+    made = Kernel("kernel", 0, 8, 1, 1, False, False, texts={"amdgcn": ASSEMBLY})
+    code = SimpleNamespace(assembly=lambda kernel, model: result.Compiled(made, Metadata()))
+    recorded = SimpleNamespace(call=call)
+    run = SimpleNamespace(amd=AMD["gfx1100"], filename="softmax.py", machine_code=code, recorded=lambda *_: recorded)
+    verdict = told_with(Verdict(PASS, note="sm_90"), run, exercise_of("03_softmax"), Trial("", (), None, ""))
+    assert verdict.note == f"sm_90; gfx1100: {note}"
+
+
 def test_a_run_says_that_speed_is_judged_elsewhere():
     arguments = "exercises/03_softmax", "--submission", "solutions", "--target", "gfx942"
     done = run_pytest(*arguments, cwd=ROOT)
     assert done.status == 0, done.out
-    assert "compiled for sm_90; no GPU; gfx942 as well, and speed is judged on NVIDIA GPUs alone)" in done.out
+    assert "compiled for sm_90 and gfx942; no GPU; speed is judged on NVIDIA GPUs alone)" in done.out
     assert re.search(r"stays in registers +sm_90: .*; gfx942: \d+ registers", done.out)

@@ -16,7 +16,7 @@ import pytest
 from grader.child.landlock import abi_here
 from grader.compiler.compiler_client import Compiler
 from grader.compiler.result import Compiled, Failed, read_answer
-from grader.gpu.models import MODELS
+from grader.gpu.models import AMD, MODELS
 from grader.gpu.plan import BadPlan, Plan, accept
 from grader.processes.descendants import own_children
 from grader.wire.fence import Fence
@@ -253,3 +253,8 @@ def test_any_value_anywhere_in_an_answer_is_read_or_refused():
 def test_an_answer_that_no_sound_process_gives_is_refused(answer):
     with pytest.raises(ProtocolError):
         read_answer(answer, b"textpt", MODEL)
+
+
+def test_an_answer_for_an_amd_gpu_without_its_machine_code_is_refused():
+    with pytest.raises(ProtocolError, match="there is no amdgcn"):
+        read_answer(ANSWER, b"textpt", AMD["gfx942"])

@@ -11,12 +11,11 @@ import pytest
 
 from grader import normal
 from grader.course.folder import Folder, all_folders, load_test_file
-from grader.course.stated_calls import COMPILED, asked
-from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import PASS, SKIPPED
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.judge.judge import Judge
 from grader.judge.run import Run
+from grader.judge.uses import Compiled, asked
 from tests.conftest import ROOT
 from tests.slow import drawn
 
@@ -50,12 +49,11 @@ def judge():
 @pytest.mark.parametrize("id, target", TRIED)
 def test_the_solution_compiles_for_each_generation(judge, id, target):
     one = judge(id, target)
-    for call in asked(load_test_file(FOLDERS[id]), COMPILED):
-        options = {name: value for name, value in call.options.items() if not name.isupper()}
-        verdict = one.compiled(call.test, call.data, Expectations(**options), **call.constants)
+    for call in asked(load_test_file(FOLDERS[id]), Compiled):
+        verdict = call.verdict(one)
         assert verdict.outcome in (PASS, SKIPPED), verdict.lines
         assert verdict.note.startswith(f"{target}: ")
-        assert verdict.outcome == PASS or target == "sm_75" and options["tensor_cores"]
+        assert verdict.outcome == PASS or target == "sm_75" and call.tensor_cores
 
 
 @pytest.mark.parametrize("precision", ["tf32x3", "ieee"])
@@ -66,5 +64,5 @@ def test_tiles_of_fp32_fit_each_generation_and_spill_nothing(judge, target, prec
     assert text.count("tf32x3") == 1
     changed.write_text(text.replace("tf32x3", precision))
     one = judge(folder.id, target, str(changed), dtypes=("float32",))
-    verdict = one.compiled("a test", (normal(4096, 4096),) * 2, Expectations())
+    verdict = Compiled.of("a test", *[normal(4096, 4096)] * 2).verdict(one)
     assert verdict.outcome == PASS and verdict.note.startswith(f"{target}: "), verdict.lines

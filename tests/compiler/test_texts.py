@@ -12,12 +12,12 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import make_backend
 
 from grader.course.folder import Folder, all_folders, load_test_file
-from grader.course.stated_calls import asked
 from grader.front_end.file_kernels import FileKernels
 from grader.front_end.ttir_text import source_of
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judge.judge import Judge
 from grader.judge.run import Run
+from grader.judge.uses import Drawn, asked
 from grader.numerics.arguments import without_values
 from grader.wire.recorded_call import Kernel
 from tests.conftest import ROOT
@@ -45,9 +45,7 @@ def text_in_a_context_of_its_own(file: FileKernels, kernel: Kernel, constants: d
 def kernels_of(folder: Folder, run: Run) -> list[tuple[Kernel, dict[str, int]]]:
     """Of some of the drawn calls of the exercise's tests, all recorded in one child: with the constants they set."""
     judge = Judge(load_test_file(folder).exercise, run)
-    drawn = [
-        judge._drawn_trials(use.test, judge.promise(use.options)).all for use in asked(load_test_file(folder), "drawn")
-    ]
+    drawn = [use.trials(judge) for use in asked(load_test_file(folder), Drawn)]
     trials = [trial for trials in drawn for trial in trials[::EVERY]]
     calls = [run.recorded(judge.exercise, trial, without_values(trial.data, trial.dtype)).call for trial in trials]
     assert not any(call.error for call in calls)

@@ -36,8 +36,10 @@ from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.large_calls import large_calls
 from grader.course.promise import Between, Call, Promise, stated
 from grader.course.simpler_calls import simpler, smallest
-from grader.course.stated_calls import asked
-from grader.judge.drawn_trials import DrawnTrials
+from grader.explain.verdict import Verdict
+from grader.judge.drawn_trials import DrawnTrials, drawn_verdict
+from grader.judge.judge import Judge
+from grader.judge.uses import Drawn, asked
 from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, whole
 from grader.numerics.layouts import (
     ALIGNED_ROWS,
@@ -65,8 +67,8 @@ BLOCKS = dict(BLOCK_M=32, BLOCK_N=32)
 
 def promises_of(folder: Folder) -> list[tuple[Promise, str]]:
     module = load_test_file(folder)
-    uses = asked(module, "drawn")
-    return [(stated(module.exercise.arguments, module.exercise.dtypes, use.options), use.test) for use in uses]
+    uses = asked(module, Drawn)
+    return [(use.promise(module.exercise), use.test) for use in uses]
 
 
 def promise_of(folder: Folder) -> tuple[Promise, str]:
@@ -463,10 +465,14 @@ NO_NAN = LANES.format(mask="offsets < N", stored="tl.where(z == z, z, 0.0)")
 SIXTEENS = LANES.format(mask="(offsets < N) | (N % 16 == 0)", stored="z")
 
 
+def verdict_on(judge: Judge, promise: Promise, test: str) -> Verdict:
+    return drawn_verdict(judge, DrawnTrials(judge.exercise, judge.run, test, promise))
+
+
 def drawn(bench, source: str, seed: int):
     folder = FOLDERS[0]
     promise, test = promise_of(folder)
-    return bench(source, folder.id, seed).judge.drawn(test, promise)
+    return verdict_on(bench(source, folder.id, seed).judge, promise, test)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -528,7 +534,7 @@ def test_what_only_drawn_calls_show_is_rejected_in_every_run(bench, name):
     judge = bench(text, folder.id).judge
     for seed in range(3) if slow.SLOW else [zlib.crc32(text.encode())]:
         judge.run.seed = seed
-        assert judge.drawn(test, promise).outcome == "fail", seed
+        assert verdict_on(judge, promise, test).outcome == "fail", seed
 
 
 def test_there_are_mutants_that_only_drawn_calls_reject():

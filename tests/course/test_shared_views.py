@@ -16,7 +16,7 @@ from grader.course.simpler_calls import simpler
 from grader.course.trial import Trial
 from grader.explain.verdict import FAIL, PASS
 from tests.conftest import ROOT
-from tests.course.test_drawn import promise_of
+from tests.course.test_drawn import promise_of, verdict_on
 
 SEEDS = range(10)
 MATRICES = dict(
@@ -94,7 +94,7 @@ def test_a_stride_that_is_taken_from_another_view_of_the_memory_is_found(bench, 
     folder = next(folder for folder in all_folders(ROOT) if folder.id == "06_fused_outer")
     promise, test = promise_of(folder)
     judged = bench(OUTER.replace(*change), folder.id)
-    verdict = judged.judge.drawn(test, promise)
+    verdict = verdict_on(judged.judge, promise, test)
     assert verdict.outcome == outcome
     if outcome == FAIL:
         assert "from the first element of x on" in verdict.case
@@ -109,6 +109,6 @@ def test_where_one_address_alone_is_the_reason_it_is_told(bench):
     assert text.count("sx") == 2
     folder = next(folder for folder in all_folders(ROOT) if folder.id == "10_rms_norm")
     promise, test = promise_of(folder)
-    verdict = bench(text, folder.id).judge.drawn(test, promise)
+    verdict = verdict_on(bench(text, folder.id).judge, promise, test)
     assert verdict.outcome == FAIL
     assert verdict.lines[0].startswith("Right for tensors of their own, wrong where weight begins at the address of x")

@@ -10,7 +10,7 @@ from grader.course.promise import stated
 from grader.course.unpromised_draws import unpromised_draws
 from grader.explain.verdict import FAIL, PASS
 from tests.conftest import ROOT
-from tests.course.test_drawn import promise_of
+from tests.course.test_drawn import promise_of, verdict_on
 
 ID = "23_descriptor_matmul"
 SOLUTION = (ROOT / "solutions/23_descriptor_matmul/descriptor_matmul.py").read_text()
@@ -49,7 +49,7 @@ CHANGES = {
 def test_what_is_not_refused_is_told_by_the_condition_that_is_broken(bench, name):
     folder = next(folder for folder in all_folders(ROOT) if folder.id == ID)
     promise, test = promise_of(folder)
-    verdict = bench(SOLUTION.replace(*CHANGES[name]), ID).judge.drawn(test, promise)
+    verdict = verdict_on(bench(SOLUTION.replace(*CHANGES[name]), ID).judge, promise, test)
     assert verdict.outcome == (PASS if name == "right" else FAIL)
     if name != "right":
         assert verdict.lines[0].startswith("matmul ") and verdict.id == "not-refused"

@@ -24,8 +24,7 @@ def course(tmp_path) -> Course:
     return Course(tmp_path / "course", made=True)
 
 
-def test_a_measured_gate_keeps_out_what_is_too_slow_here(tmp_path):
-    course = Course(tmp_path)
+def test_a_measured_gate_keeps_out_what_is_too_slow_here(course):
     done = course.course("doctor", "--calibrate", "04")
     print(done.out, done.err)
     assert done.status == 0 and f".course/calibration.json has 1 gates of {HERE.name}" in done.out

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from grader import normal
-from grader.explain.compiled_code import Expectations
 from grader.explain.cost import TrafficLimits, at_its_store, traffic_verdict
 from grader.explain.verdict import FAIL, PASS
+from grader.judge.uses import Compiled
 from grader.submission.text import read_submission
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
@@ -79,8 +79,7 @@ def test_threads_of_all_blocks_of_a_program_share_its_tile(bench):
     source = (ROOT / "solutions/01_masked_add/masked_add.py").read_text(encoding="utf-8")
     text = source.replace("num_warps=8", "num_warps=4, num_ctas=2")
     assert text != source
-    vectors = Expectations(vectors=True)
-    verdict = bench(text).judge.compiled("test_code", (normal(4096), normal(4096)), vectors, BLOCK_N=256)
+    verdict = Compiled.of("test_code", normal(4096), normal(4096), vectors=True, BLOCK_N=256).verdict(bench(text).judge)
     assert verdict.lines[1] == (
         "The tile is shared by 256 threads (8 warps) and leaves each 4 bytes: make the tile larger."
     )

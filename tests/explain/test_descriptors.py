@@ -6,9 +6,9 @@ import pytest
 
 from grader import normal
 from grader.compiler.machine_code import MachineCode
-from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import PASS
 from grader.gpu.models import MODELS
+from grader.judge.uses import Compiled
 from tests.conftest import ROOT, mutant
 
 ID = "23_descriptor_matmul"
@@ -97,12 +97,12 @@ def test_a_launch_without_memory_for_descriptors_says_who_has_to_provide_it(benc
 
 @pytest.mark.parametrize(("target", "moved_by_pointers"), [("sm_90", "no-descriptors"), ("sm_80", "")])
 def test_tiles_that_are_moved_by_pointers_count_where_there_is_another_way(bench, target, moved_by_pointers):
-    wanted = Expectations(tensor_cores=True, descriptors=True)
+    use = Compiled.of("test", normal(256, 256), normal(256, 256), tensor_cores=True, descriptors=True)
     for text, id in ((SOLUTION, ""), (mutant(f"{ID}/pointers"), moved_by_pointers)):
         judged = bench(text, ID)
         judged.run.model = judged.run.recorder.model = MODELS[target]
         judged.run.machine_code = MachineCode(MODELS[target])
-        verdict = judged.judge.compiled("test", (normal(256, 256), normal(256, 256)), wanted)
+        verdict = use.verdict(judged.judge)
         assert verdict.id == id
         assert (verdict.outcome == PASS) == (not id)
         assert verdict.note.endswith("pointers in place of descriptors") == (target == "sm_80")

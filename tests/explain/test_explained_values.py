@@ -21,6 +21,7 @@ from grader import (
     uniform,
 )
 from grader.explain.verdict import FAIL, PASS, Verdict
+from grader.judge.uses import Check
 from grader.numerics.layouts import transposed
 from tests.conftest import ROOT, mutant
 
@@ -255,7 +256,7 @@ def test_one_element_that_lost_a_digit_is_not_taken_for_a_sum_without_its_last_t
     source = mutant("05_grouped_matmul/rounds_from_1024_terms_on")
     judge = bench(source, "05_grouped_matmul").judge
     for K in (1128, 1136, 1145):  # here both give the same element: the case's name, with the seed, makes the numbers
-        verdict = judge.check(f"t{K}", (uniform(1, K), uniform(K, 1)))
+        verdict = Check.of(f"t{K}", uniform(1, K), uniform(K, 1)).verdict(judge)
         assert verdict.outcome == FAIL and verdict.id == "low-precision", verdict.lines
 
 
@@ -268,7 +269,7 @@ def test_rows_that_lie_one_element_apart_are_told_as_a_row_stride_that_is_not_us
 @pytest.mark.parametrize("K", [2, 16, 64])
 def test_one_element_without_its_last_term_is_told_as_such(bench, K):
     source = mutant("05_grouped_matmul/drop_last_term")
-    assert bench(source, "05_grouped_matmul").check(uniform(1, K), uniform(K, 1)).id == "last-term"
+    assert bench(source, "05_grouped_matmul").check(uniform(1, K), uniform(K, 1)).id == "last-left-out"
 
 
 @pytest.mark.parametrize(("id", "columns"), [("03_softmax", 1), ("03_softmax", 255), ("13_online_softmax", 4095)])
@@ -330,3 +331,11 @@ def test_a_tail_that_is_lost_is_no_small_number(bench):
     change = ("z_ptr + offsets, x + y", "z_ptr + offsets, tl.where(offsets < 500, x + y, 0.0)")
     verdict = judged(bench, "01_masked_add", change, falling(600), falling(600))
     assert verdict.id != "flushed"
+
+
+def test_rows_of_several_dimensions_are_not_told_as_rows_of_a_matrix(bench):
+    change = ("acc / total[:, None]", "acc / total[:, None] + tl.where(tl.program_id(1) == 5, rows * 0.1 + 1.0, 0.0)")
+    data = normal(2, 3, 70, 16), normal(2, 3, 40, 16), normal(2, 3, 40, 16)
+    verdict = judged(bench, "25_flash_attention", change, *data, BLOCK_M=64, BLOCK_N=32)
+    assert "o is wrong in 1120 elements of 6720, fp16." in verdict.lines[0]
+    assert verdict.lines[-1].startswith("First wrong element: o[1, 2, 0, 0] of program (0, 5) is ")

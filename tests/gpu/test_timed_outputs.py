@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from grader.course.folder import Folder, all_folders, load_test_file
-from grader.course.stated_calls import Asked, asked
 from grader.course.trial import trial_of
 from grader.course.wanted_results import wanted_of
 from grader.gpu.device import Device, device_here
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.plan import Buffer, Plan, View
+from grader.judge.gate_measurement import timed_calls
 from grader.numerics.data_sets import Data, normal, with_some
 from grader.numerics.roundoff import EXACT
 from grader.operations.bounds import tolerance
@@ -23,11 +23,6 @@ from tests.conftest import ROOT
 
 measuring = pytest.importorskip("grader.gpu.inside.measuring", exc_type=ImportError)  # wants cuda-bindings
 N = 1000
-
-
-def timed_calls(folder: Folder) -> list[Asked]:
-    """What the tests of an exercise time."""
-    return asked(load_test_file(folder), "throughput")
 
 
 class Timed:

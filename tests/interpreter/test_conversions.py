@@ -63,7 +63,13 @@ def test_toward_zero_is_the_nearest_that_is_no_further_out(target):
     further = (out.view(f"i{out.dtype.itemsize}") + 1).view(out.dtype)  # the next one away from zero
     beyond = np.abs(wide(further).astype(np.float64))
     assert (~(beyond <= np.abs(x)) | ~np.isfinite(beyond)).all()
-    assert np.isinf(wide(convert("tt.fp_to_fp", "f32", "f16", [np.inf], rounding=0))).all()
+
+
+@pytest.mark.parametrize("target, largest", [("f16", 65504), ("f8E5M2", 57344)])
+def test_toward_zero_infinity_stays_and_large_numbers_do_not_become_it(target, largest):
+    """For e5m2 Triton has cvt.rz.f16.f32, then drops 8 bits: no instruction with satfinite, as to nearest."""
+    out = wide(convert("tt.fp_to_fp", "f32", target, [np.inf, -np.inf, 1e9, -1e9, np.nan], rounding=0))
+    assert out[:4].tolist() == [np.inf, -np.inf, largest, -largest] and np.isnan(out[4])
 
 
 def test_an_unknown_rounding_is_refused():
@@ -115,6 +121,21 @@ def test_integers_to_floats():
     assert convert("arith.sitofp", "i32", "f16", [70000, 2049]).tolist() == [np.inf, 2048]
     near_half = (1 << 30) + (1 << 22) + 1  # above the half between two bf16 by less than float32 can tell
     assert float(convert("arith.sitofp", "i32", "bf16", [near_half])[0]) == (1 << 30) + (1 << 23)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_64_bits_to_bf16_are_rounded_once(sign):
+    half = (1 << 62) + (1 << 54)  # halfway between two bf16
+    above = [half + 1, half + (1 << 9)]  # float64 cannot tell these from the half
+    signed = convert("arith.sitofp", "i64", "bf16", [sign * number for number in (half - 1, half, *above, 3, 0)])
+    assert signed.astype(float).tolist() == [sign * n for n in (2.0**62, 2.0**62, *2 * [2.0**62 + 2.0**55], 3, 0)]
+
+
+def test_unsigned_64_bits_to_bf16_are_rounded_once():
+    half = (1 << 63) + (1 << 55)
+    numbers = np.array([half - 1, half, half + 1, 2**64 - 1, (1 << 53) + 1], np.uint64).view(np.int64)
+    unsigned = convert("arith.uitofp", "i64", "bf16", numbers).astype(float)
+    assert unsigned.tolist() == [2.0**63, 2.0**63, 2.0**63 + 2.0**56, 2.0**64, 2.0**53]
 
 
 def test_integers_get_wider_and_narrower():

@@ -2,6 +2,10 @@
 
 import torch
 
+from grader.interpreter.call import Call
+from grader.wire.messages import InterpretRequest
+from grader.wire.recorded_call import RecordedCall
+
 X = torch.randn(1000, generator=torch.Generator().manual_seed(1))
 
 
@@ -206,6 +210,12 @@ def test_the_order_of_programs_shows(child):
     last = {order: child.run("entry", dict(order=order), x=X).output.item() for order in ("forward", "reverse", 1, 2)}
     assert last["forward"] == 9 and last["reverse"] == 0
     assert child.run("entry", dict(order=1), x=X).output.item() == last[1]
+
+
+def test_the_order_of_billions_of_programs_is_a_range():
+    call = Call(InterpretRequest([], [], "", [], order=3), RecordedCall(), [], [])
+    assert isinstance(call._order(((1 << 31) - 1, 2, 1)), range)
+    assert sorted(call._order((5, 2, 1))) == list(range(10))
 
 
 def test_constants_are_replaced_and_restored(child):

@@ -9,12 +9,12 @@ import pytest
 
 from grader.compiler.compiler_pool import processes_here
 from grader.course.folder import Folder, load_test_file
-from grader.course.stated_calls import Asked, asked
-from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import PASS, failed
+from grader.gpu.plan import Recording
 from grader.judge.foreseen import Foreseen
 from grader.judge.judge import Judge
 from grader.judge.run import Run
+from grader.judge.uses import Check, Compiled, asked
 from grader.numerics.data_sets import normal
 from grader.processes.faults import ChildEnded
 from tests.conftest import ROOT, mutant
@@ -47,7 +47,7 @@ def of_size(judge: Judge, *sizes: int) -> list:
 
 def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
     judge = judge()
-    trials = [judge.trial(use.test, use.data, "float16") for use in asked(load_test_file(FOLDER), "check")]
+    trials = [judge.trial(use.test, use.data, "float16") for use in asked(load_test_file(FOLDER), Check)]
     judge.run.compile_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
     again = Run(FOLDER, "solutions", seed=1)
     try:
@@ -84,7 +84,7 @@ def test_an_import_that_runs_out_of_time_is_waited_for_once(tmp_path, monkeypatc
     try:
         (trial,) = of_size(judge, 9)
         judge.run.compile_ahead(judge.exercise, [Foreseen(trial)])
-        said = judge.check("test", (normal(9), normal(9))).lines
+        said = Check.of("test", normal(9), normal(9)).verdict(judge).lines
         assert said[0].startswith("Importing masked_add.py was stopped after 2 s: it was in ")
         assert said[1].endswith('belongs below `if __name__ == "__main__":`.')
         with pytest.raises(ChildEnded) as ended:
@@ -113,10 +113,10 @@ def test_a_kernel_may_be_tried_at_import_where_nothing_has_values(tmp_path, trie
     judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
     other = judge.trial("test", (normal(300), normal(300)), "float32", constants={"BLOCK_N": 128})
     try:
-        assert judge.check("test", (normal(9), normal(9))).outcome == PASS
+        assert Check.of("test", normal(9), normal(9)).verdict(judge).outcome == PASS
         for trial, programs in zip((*of_size(judge, 9), other, *of_size(judge, 10), other), (1, 3, 1, 3)):
-            recording, refused = judge._recording(trial)
-            assert refused is None, refused.lines
+            recording = judge.recording(trial)
+            assert isinstance(recording, Recording), recording.lines
             assert [step.grid[0] for step in recording.plan.steps] == [programs]
     finally:
         judge.run.end()
@@ -127,8 +127,8 @@ def test_a_failure_at_import_is_told_as_the_interpreter_saw_it(tmp_path, stateme
     (tmp_path / "masked_add.py").write_text(f"{FOLDER.solution_file.read_text()}{statement}\n")
     judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
     try:
-        first = judge.check("test", (normal(9), normal(9)))
-        second = judge.compiled("test", (normal(9), normal(9)), Expectations())
+        first = Check.of("test", normal(9), normal(9)).verdict(judge)
+        second = Compiled.of("test", normal(9), normal(9)).verdict(judge)
         assert first.lines[0].startswith("Importing masked_add.py raises") and second.lines == first.lines
     finally:
         judge.run.end()
@@ -160,8 +160,8 @@ def test_what_waits_for_right_values_is_not_begun_once_one_is_wrong(judge, monke
         [Foreseen(once, if_right=True), Foreseen(twice, if_right=True), Foreseen(both, if_right=True), Foreseen(both)],
     )
     if kind is not None:
-        monkeypatch.setattr(judge, "_up_to_a_failure", lambda *_: [failed("import", kind=kind)])
-    judge.check("test", (normal(10), normal(10)), dtypes=("float32",))
+        monkeypatch.setattr(judge, "up_to_a_failure", lambda *_: [failed("import", kind=kind)])
+    Check.of("test", normal(10), normal(10), dtypes=("float32",)).verdict(judge)
     assert sum(not future.cancelled() for future in pool.futures.values()) == left and len(pool.futures) == 3
     judge.run.end()
     assert all(future.cancelled() for future in pool.futures.values())
@@ -178,7 +178,7 @@ def test_a_python_function_in_a_kernel_is_told_as_one_however_often_it_is_compil
     """Triton 3.6 says so only the first time; then that the kernel sees no globals."""
     judge = bench(mutant("01_masked_add/python_function_in_kernel")).judge
     for trial in of_size(judge, 100, 200, 300):
-        _, refused = judge._recording(trial)
+        refused = judge.recording(trial)
         assert "the kernel calls add, a Python function: give it @triton.jit" in refused.lines[0]
 
 
@@ -196,8 +196,8 @@ def test_kernels_with_the_files_own_block_sizes_take_turns_with_others(judge, mo
     monkeypatch.setattr(judge.run, "compile_ahead", lambda _, foreseen: order.extend(one.trial for one in foreseen))
     monkeypatch.setattr("torch.get_num_threads", lambda: threads)
     sizes = [1, 2, 3, 4, 50, 60]
+    own, set = {}, {"BLOCK_N": 64}
     judge.compile_ahead([
-        Asked("test", "check", (normal(n), normal(n)), {"BLOCK_N": 64, "dtypes": ("float32",)} if n in small else
-              {"dtypes": ("float32",)}) for n in sizes
+        Check.of("test", normal(n), normal(n), dtypes=("float32",), **(set if n in small else own)) for n in sizes
     ])  # fmt: skip
     assert [trial.data[0].shape[0] for trial in order] == expected

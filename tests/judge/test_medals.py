@@ -122,6 +122,13 @@ def test_an_exercise_has_the_lowest_medal_of_its_tests():
     assert lowest_medal([{}, {"share": 0.8}]) == ""
 
 
+@pytest.mark.parametrize("number", [0, 4, -1, 1.5, "gold", None])
+def test_a_number_of_no_medal_is_refused(number):
+    for reads in (Medal.from_figures, lambda figures: lowest_medal([figures])):
+        with pytest.raises(ValueError):
+            reads({"medal": number, "of_solution": 0.95})
+
+
 def test_the_better_medal_is_kept():
     assert better_medal("", BRONZE) == BRONZE and better_medal(GOLD, SILVER) == GOLD and better_medal("", "") == ""
 

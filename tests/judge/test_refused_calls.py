@@ -7,19 +7,19 @@ import pytest
 from grader import normal
 from grader.explain.verdict import FAIL, PASS
 from grader.gpu.models import MODELS
-from grader.judge.refused_calls import Unpromised
 from grader.judge.speed_samples import not_timed
+from grader.judge.uses import Raises
 from tests.conftest import ROOT
 
 SOLUTION = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
-TOO_SHORT = Unpromised("x has 7 elements, and 8 are the least", "ValueError")
 CHECKED = "    if x.numel() < 8:\n        raise ValueError('8 elements are the least')\n    return z"
 BEFORE = "    if x.numel() < 8:\n        raise ValueError('8 elements are the least')\n    z = torch.empty"
 
 
 def judged(bench, old: str, new: str):
     assert SOLUTION.count(old) == 1
-    return bench(SOLUTION.replace(old, new)).judge.raises("test_a_case", (normal(7), normal(7)), TOO_SHORT)
+    use = Raises.of("test_a_case", normal(7), normal(7), because="x has 7 elements, and 8 are the least")
+    return use.verdict(bench(SOLUTION.replace(old, new)).judge)
 
 
 def test_a_call_that_is_refused_in_time_is_judged_right(bench):

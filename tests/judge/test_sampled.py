@@ -12,13 +12,12 @@ from grader import Exercise, indices, normal, output, slots, whole
 from grader.course.cut import Cut
 from grader.course.exercise import Result
 from grader.course.folder import all_folders, load_test_file
-from grader.course.stated_calls import asked
-from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import FAIL, NOT_RUN, PASS, SKIPPED, UNJUDGED
 from grader.interpreter.buffers import PAGE, Buffer
 from grader.interpreter.sampled import programs_of
 from grader.interpreter.views import View
 from grader.judge.judge import Judge
+from grader.judge.uses import Check, Compiled, Drawn, OnGpu, Throughput, asked
 from grader.numerics.data_sets import Data
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import far_apart
@@ -48,8 +47,8 @@ def verdict_on(bench, path: str, data=None, seed: int = 1, change: tuple[str, st
     assert change[0] in source
     judged = bench(source.replace(*change, 1), id, seed)
     if small:
-        assert judged.judge.check("test_small", SMALL[id]).outcome == PASS
-    return judged.judge.on_gpu("test_large", data or LARGE[id], None, (judged.judge.exercise.dtypes[0],))
+        assert Check.of("test_small", *SMALL[id]).verdict(judged.judge).outcome == PASS
+    return OnGpu.of("test_large", *(data or LARGE[id]), dtypes=(judged.judge.exercise.dtypes[0],)).verdict(judged.judge)
 
 
 SOLUTIONS = {
@@ -98,8 +97,8 @@ def softmax(x):
 
 def test_what_no_smaller_call_launches_is_left_open_where_its_values_cannot_be_told(bench):
     judge = bench((ROOT / SOLUTIONS["03"]).read_text() + TWICE_IF_LARGE, "03_softmax").judge
-    assert judge.check("test_small", SMALL["03_softmax"]).outcome == PASS
-    verdict = judge.on_gpu("test_large", LARGE["03_softmax"], None, ("float32",))
+    assert Check.of("test_small", *SMALL["03_softmax"]).verdict(judge).outcome == PASS
+    verdict = OnGpu.of("test_large", *LARGE["03_softmax"], dtypes=("float32",)).verdict(judge)
     assert (verdict.outcome, verdict.id) == (SKIPPED, UNJUDGED), verdict.lines
     assert verdict.note == "needs a GPU: it launches softmax_kernel, then softmax_kernel, and no smaller call does"
 
@@ -107,8 +106,8 @@ def test_what_no_smaller_call_launches_is_left_open_where_its_values_cannot_be_t
 def test_a_dtype_that_is_left_open_is_not_forgotten_for_the_next_one(bench):
     twice = TWICE_IF_LARGE.replace("x.shape[0] < 4000", "x.shape[0] < 4000 or x.dtype != torch.float32")
     judge = bench((ROOT / SOLUTIONS["03"]).read_text() + twice, "03_softmax").judge
-    assert judge.check("test_small", SMALL["03_softmax"]).outcome == PASS
-    assert judge.on_gpu("test_large", LARGE["03_softmax"], None, ("float32", "float16")).id == UNJUDGED
+    assert Check.of("test_small", *SMALL["03_softmax"]).verdict(judge).outcome == PASS
+    assert OnGpu.of("test_large", *LARGE["03_softmax"], dtypes=("float32", "float16")).verdict(judge).id == UNJUDGED
 
 
 WRONG_FROM = ("    M, N = x.shape\n", "    M, N = x.shape\n    if M > 4000:\n        x = x[:1].expand(M, N)\n")
@@ -117,15 +116,15 @@ WRONG_FROM = ("    M, N = x.shape\n", "    M, N = x.shape\n    if M > 4000:\n   
 def test_the_values_of_calls_that_are_compiled_or_timed_are_judged_too(bench):
     source = (ROOT / SOLUTIONS["03"]).read_text().replace(*WRONG_FROM)
     judge = bench(source, "03_softmax").judge
-    assert judge.check("test_small", SMALL["03_softmax"]).outcome == PASS
+    assert Check.of("test_small", *SMALL["03_softmax"]).verdict(judge).outcome == PASS
     for verdict in (
-        judge.compiled("test_code", (normal(4096, 1024),), Expectations()),
-        judge.untimed("test_speed", (normal(32768, 4096),)),
+        Compiled.of("test_code", normal(4096, 1024)).verdict(judge),
+        Throughput.of("test_speed", normal(32768, 4096), at_least=0.5).verdict(judge),
     ):
         assert verdict.outcome == FAIL and "z is wrong in" in verdict.lines[0]
     right = bench((ROOT / SOLUTIONS["03"]).read_text(), "03_softmax").judge
-    assert right.compiled("test_code", (normal(4096, 1024),), Expectations()).outcome == PASS
-    assert right.untimed("test_speed", (normal(32768, 4096),)) is None
+    assert Compiled.of("test_code", normal(4096, 1024)).verdict(right).outcome == PASS
+    assert Throughput.of("test_speed", normal(32768, 4096), at_least=0.5).verdict(right) is None
 
 
 @pytest.mark.parametrize(
@@ -152,19 +151,19 @@ def test_a_large_call_of_two_tests_is_sampled_once(bench, monkeypatch):
     sampled, sample = [], judge.run.sample
     monkeypatch.setattr(judge.run, "sample", lambda *args: sampled.append(args[1]) or sample(*args))
     data, other = (normal(4096, 1024),), (normal(4096, 1025),)
-    assert judge.compiled("test_code", data, Expectations()).outcome == PASS
-    assert judge.untimed("test_speed", data) is None and len(sampled) == 1
-    assert judge.untimed("test_speed", other) is None and len(sampled) == 2
+    assert Compiled.of("test_code", *data).verdict(judge).outcome == PASS
+    assert Throughput.of("test_speed", *data, at_least=0.5).verdict(judge) is None and len(sampled) == 1
+    assert Throughput.of("test_speed", *other, at_least=0.5).verdict(judge) is None and len(sampled) == 2
 
 
 def test_drawn_calls_go_up_to_what_the_lesson_promises(bench):
     (folder,) = [one for one in all_folders(ROOT) if one.id == "07_row_sum"]
-    (use,), change = asked(load_test_file(folder), "drawn"), WRONG_FROM[1].replace("4000", "100_000")
+    (use,), change = asked(load_test_file(folder), Drawn), WRONG_FROM[1].replace("4000", "100_000")
     source = (ROOT / "solutions/07_row_sum/row_sum.py").read_text()
     assert WRONG_FROM[0] in source
     for text, outcome in ((source.replace(WRONG_FROM[0], change), FAIL), (source, PASS)):
         judge = bench(text, "07_row_sum").judge
-        verdict = judge.drawn(use.test, judge.promise(use.options))
+        verdict = use.verdict(judge)
         assert verdict.outcome == outcome
         assert outcome == PASS or "z is wrong in" in verdict.lines[0]
 
@@ -259,7 +258,7 @@ def test_indices_of_large_calls_are_drawn_too(bench, change, outcome, words):
     )
     judge = Judge(exercise, bench(PICK.replace(*change), "01_masked_add").judge.run)
     N = (1 << 28) + 1
-    verdict = judge.on_gpu("test_large", (normal(37), indices(N, below=37)), None, ("float32",))
+    verdict = OnGpu.of("test_large", normal(37), indices(N, below=37), dtypes=("float32",)).verdict(judge)
     assert verdict.outcome == outcome and words in " ".join([verdict.note, *verdict.lines]), verdict
 
 
@@ -281,7 +280,9 @@ ROW_OF_Z_IN_INT32 = ("tl.program_id(0).to(tl.int64)", "tl.program_id(0)")
 def gathered(bench, data, seed: int = 1, change: tuple[str, str] = ("", "")):
     source = (ROOT / "solutions/12_gather_rows/gather_rows.py").read_text()
     assert change[0] in source
-    return bench(source.replace(*change, 1), "12_gather_rows", seed).judge.on_gpu("test_large", data, None, ("int8",))
+    return OnGpu.of("test_large", *data, dtypes=("int8",)).verdict(
+        bench(source.replace(*change, 1), "12_gather_rows", seed).judge
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -324,7 +325,7 @@ def paged(bench, path: str, where: Data, pages: int, seed: int):
     """A call that writes as many tokens as there are slots into caches of so many pages with 16 rows."""
     (count,), cache = where.shape, normal(pages, 16, 8, 128)
     judge = bench((ROOT / path).read_text(), "39_kv_cache_write", seed).judge
-    return judge.on_gpu("test_large", (normal(count, 8, 128), normal(count, 8, 128), cache, cache, where), None, ())
+    return OnGpu.of("test_large", normal(count, 8, 128), normal(count, 8, 128), cache, cache, where).verdict(judge)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -379,7 +380,7 @@ def peaks(x, factor):
 def peaks_of(bench, change: tuple[str, str] = ("", "")):
     assert change[0] in PEAKS_SOURCE
     run = bench(PEAKS_SOURCE.replace(*change, 1), "03_softmax").run
-    return Judge(PEAKS, run).on_gpu("test_large", (normal(3_000_001, 781), 4.0), None, ("float32",))
+    return OnGpu.of("test_large", normal(3_000_001, 781), 4.0, dtypes=("float32",)).verdict(Judge(PEAKS, run))
 
 
 def test_several_right_results_are_right(bench):
@@ -414,7 +415,7 @@ LEFT_OUT = {"28_paged_decoding": {"k_cache", "v_cache"}}  # the table alone tell
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_an_exercise_with_large_calls_says_how_they_are_cut_and_how_large_they_may_be(folder):
     module = load_test_file(folder)
-    if not (calls := asked(module, "on_gpu")):
+    if not (calls := asked(module, OnGpu)):
         pytest.skip("no large calls")
     given = [pair for call in calls for pair in zip(module.exercise.arguments, call.data, strict=True)]
     tensors = {name for name, one in given if isinstance(one, Data)}

@@ -17,7 +17,7 @@ from grader.gpu.models import MODELS
 from grader.learn import ladder_figures
 from grader.learn.ladder_climb import at_one_clock
 from grader.learn.ladder_counts import Counts
-from grader.learn.ladder_figures import Figures, Timed, still_true
+from grader.learn.ladder_figures import Figures, NotTimed, Timed, still_true
 from grader.learn.ladder_rungs import ladder_of
 from grader.learn.ladder_table import counted_table, figure_text, measured_table, percent
 from tests.gpu.replays_here import replays_here  # noqa: F401
@@ -72,9 +72,9 @@ def lines_with(out: str, name: str) -> list[str]:
 
 def test_rates_are_those_at_one_clock():
     """The second kernel has the larger share; a slower clock while it was timed must not make it the slower one."""
-    first, second = Timed(rate=737.0, share=0.953), Timed(rate=711.0, share=0.955)
+    first, second = Timed("", 1.0, 737.0, 0.953), Timed("", 1.0, 711.0, 0.955)
     assert at_one_clock(first, 771.0).rate < at_one_clock(second, 771.0).rate == 0.955 * 771.0
-    assert at_one_clock(Timed(why="not there"), 771.0).rate is None and at_one_clock(first, None) == first
+    assert at_one_clock(NotTimed("it"), 771.0) == NotTimed("it") and at_one_clock(first, None) == first
 
 
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
@@ -83,7 +83,7 @@ def test_every_ladder_has_figures_of_its_kernels_as_they_are(folder):
     digests = {rung.name: digest_of_code(rung.text) for rung in ladder_of(folder).rungs}
     figures = still_true(ladder_figures.kept(folder), digests)
     assert set(figures.rungs) == set(digests)
-    assert not [(name, one.why) for name, one in figures.rungs.items() if one.share is None]
+    assert not [(name, one.why) for name, one in figures.rungs.items() if isinstance(one, NotTimed)]
 
 
 # ---- without a GPU --------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ LONGEST = "a hundred and twenty-eight"
 def tables():
     """tables(width): the lines of both, of two rungs."""
     counts = Counts(23211.0, 3, 16_777_216, 1118, 255, 8040, 196_608, "wgmma cp.async", [2, 16])
-    rungs = {LONGEST: Timed("0", 0.1, 0.00213, 0.00031), "another": Timed("1", 0.1, 764.2, 1.04), "no": Timed(why="it")}
+    rungs = {LONGEST: Timed("0", 0.1, 0.00213, 0.00031), "another": Timed("1", 0.1, 764.2, 1.04), "no": NotTimed("it")}
     figures = Figures("course ladder", "GPU", {}, "2026-11-24", "a call", "cuBLAS", "TFLOP/s", 735.0, rungs)
     numbers = {name: str(number) for number, name in enumerate(rungs, 9)}
 

@@ -13,9 +13,9 @@ import pytest
 from grader.course.code_digest import digest_of_code
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.resized import resized
-from grader.course.stated_calls import CHECK, THROUGHPUT, asked
 from grader.explain.verdict import PASS
-from grader.learn.ladder_figures import kept
+from grader.judge.uses import Check, Throughput, asked
+from grader.learn.ladder_figures import Timed, kept
 from grader.learn.ladder_rungs import BadRung, Ladder, Rung, ladder_of
 from grader.numerics.data_sets import indices, normal
 from tests.conftest import ROOT
@@ -69,14 +69,13 @@ def test_its_values_are_right(bench, folder: Folder, rung: Rung):
         verdict = one.check(*_small(folder), dtypes=load_test_file(folder).exercise.dtypes[:1])
         assert verdict.outcome == PASS, verdict.lines
         return
-    for call in asked(load_test_file(folder), CHECK)[::2]:
-        options = {name: value for name, value in call.options.items() if not name.isupper()}
-        verdict = one.check(*call.data, **options, **call.constants)
+    for call in asked(load_test_file(folder), Check)[::2]:
+        verdict = call.verdict(one.judge)
         assert verdict.outcome == PASS, f"{call.test}: {verdict.lines}"
 
 
 def _small(folder: Folder) -> tuple:
-    (timed, *_) = asked(load_test_file(folder), THROUGHPUT)
+    (timed, *_) = asked(load_test_file(folder), Throughput)
     return SMALL.get(folder.id) or resized(timed.data, 5)
 
 
@@ -86,7 +85,7 @@ def test_kept_figures_are_of_these_kernels(folder):
         pytest.skip(f"not measured yet: course ladder {folder.number} --keep, on a GPU")
     digests = {rung.name: digest_of_code(rung.text) for rung in LADDERS[folder].rungs}
     again = f"course ladder {folder.number} --keep"
-    assert {name: one.digest for name, one in figures.rungs.items() if not one.why} == digests, again
+    assert {name: one.digest for name, one in figures.rungs.items() if isinstance(one, Timed)} == digests, again
 
 
 # ---- how rungs are stated -------------------------------------------------------------------------------------------

@@ -18,12 +18,12 @@ from rich.console import Console
 from grader.cli import main
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.resized import LEAST_BYTES, fitting, resized, sizes_below
-from grader.course.stated_calls import Asked, asked
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Round
 from grader.gpu.device import Device
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.run import Run
+from grader.judge.uses import Throughput, asked
 from grader.learn.curve_table import curve_table
 from grader.learn.sweep import Sweep
 from grader.numerics.data_sets import Data, indices, normal, slots
@@ -79,7 +79,7 @@ def sweep():
         return Sweep(
             dict(zip(("yours", "solution"), made[-2:])),
             exercise,
-            Asked("test_it", "throughput", data, options),
+            Throughput.of("test_it", *data, at_least=0.5, **options),
             answers,
         )
 
@@ -104,7 +104,7 @@ LARGE = ("28",)  # its caches stay as large with fewer sequences: a card of 8 Gi
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_every_exercise_has_a_size_to_plot_up_to(folder):
     module = load_test_file(folder)
-    data = asked(module, "throughput")[0].data
+    data = asked(module, Throughput)[0].data
     sizes = sizes_below(module.exercise, data, getattr(torch, module.exercise.dtypes[0]))
     assert len(sizes) >= FEWEST.get(folder.number, 3) and sizes == sorted(set(sizes))
     assert resized(data, sizes[-1]) == data
@@ -126,7 +126,7 @@ def test_a_curve_begins_where_a_call_moves_enough_to_be_measured():
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_a_card_of_8_gib_times_fewer_rows_and_a_large_one_what_is_stated(folder):
     module = load_test_file(folder)
-    for call in asked(module, "throughput"):
+    for call in asked(module, Throughput):
         given = module.exercise, call.data, getattr(torch, module.exercise.dtypes[0])
         assert fitting(*given, 141 << 30) == call.data
         small = fitting(*given, 8 << 30)
@@ -229,7 +229,7 @@ def test_a_kernel_that_returns_something_else_is_not_plotted(tmp_path):
     path = tmp_path / "masked_add.py"
     path.write_text(text.replace("return z", "return x"))
     run = Run(ADD, str(path), model=DEFAULT_MODEL)
-    asked_for = Asked("test_it", "throughput", VECTORS, {})
+    asked_for = Throughput.of("test_it", *VECTORS, at_least=0.5)
     try:
         with pytest.raises(click.ClickException, match="returns another result than it should"):
             measured(Sweep({"yours": run}, load_test_file(ADD).exercise, asked_for, Answers()))
@@ -310,6 +310,7 @@ DAMAGE = [
     {"rates": {}}, {"sizes": []}, {"sizes": [1, 2]}, {"ceiling": "moon"}, {"more": 1},
     {"rates": {"copy": ["fast"] * 16}}, {"rates": 3}, {"sizes": [-1] * 16},
     {"l2_bytes": "60"}, {"gpu": None}, {"rates": {"copy": [float("nan")] * 16}},
+    {"rates": {"copy": [10**400] * 16}},
 ]  # fmt: skip
 
 

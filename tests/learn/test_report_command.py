@@ -35,9 +35,12 @@ def test_a_damaged_result_is_no_obstacle(course, damage):
     assert course.here("hint", "03").status == 0
 
 
-def test_a_damaged_map_costs_the_section_only(tried):
+@pytest.mark.parametrize(
+    "tiles", [{"rows": 3}, {"test": "test_it", "name": "z", "shape": [4], "rows": [0], "columns": [0], "tiles": []}]
+)
+def test_a_damaged_map_costs_the_section_only(tried, tiles):
     path = tried.path / ".course/results/01_masked_add.json"
     result = json.loads(path.read_text())
-    path.write_text(json.dumps({**result, "tiles": {"rows": 3}}))
+    path.write_text(json.dumps({**result, "tiles": tiles}))
     assert tried.here("report").status == 0
     assert "Its last result cannot be read. Run it again." in (tried.path / "report.html").read_text()

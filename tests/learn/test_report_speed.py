@@ -150,7 +150,13 @@ def test_what_was_too_noisy_has_no_chart(course):
     assert "inconclusive: too noisy" in html and "98 % of what this GPU can copy" not in html
 
 
-@pytest.mark.parametrize("change", [{"share": "fast"}, {"bytes_per_second": None}, {"ceiling_bytes_per_second": 0}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"share": "fast"}, {"bytes_per_second": None}, {"ceiling_bytes_per_second": 0},
+        {"medal": 9, "of_solution": 0.95}, {"medal": 0, "of_solution": 0.95},
+    ],
+)  # fmt: skip
 def test_damaged_speeds_cost_the_section_only(course, change):
     run_of(course, "03_softmax", ("pass", COPY))
     path = course.path / ".course/results/03_softmax.json"

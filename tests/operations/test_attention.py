@@ -11,6 +11,7 @@ import torch
 from grader import cancelling_down, first_row, normal, uniform
 from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import FAIL, PASS, Verdict
+from grader.judge.uses import Check
 from grader.numerics.arguments import exact
 from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.roundoff import UNIT_ROUNDOFF
@@ -128,7 +129,7 @@ def test_a_loop_that_ends_with_the_queries_is_told_from_one_that_ends_too_early(
     over_queries = judged(bench, mutant(f"{ID}/ends_with_the_queries"), *data)
     assert "the loop ends with the queries, of which there are 33" in over_queries.lines[0]
     first = judged(bench, mutant(f"{ID}/first_tile_only"), *data)
-    assert first.lines[0] == "Only the first 32 of 130 keys reach o: the loop ends too early."
+    assert first.lines[0] == "Only the first 32 of 130 keys reach o: the loop, or its mask, ends too early."
     whole_tiles = normal(1, 1, 128, 16)
     still = judged(bench, mutant(f"{ID}/keys_not_advanced"), data[0], whole_tiles, whole_tiles)
     assert still.id == "no-advance"
@@ -140,8 +141,8 @@ def test_a_maximum_that_starts_at_minus_400_is_told_where_terms_of_l_vanish(benc
     judge, v = bench(mutant(f"{ID}/starts_at_minus_400"), ID, seed).judge, normal(1, 1, 77, 64)
     q, k = normal(1, 1, 33, 64) * 0.67 + 6.7, normal(1, 1, 77, 64) * -0.67 - 6.7
     options = dict(BLOCK_M=64, BLOCK_N=32)
-    assert judge.check("test_near_zero", (normal(1, 1, 33, 64), v, v), **options).outcome == PASS
-    verdict = judge.check("test_scores_far_below_zero", (q, k, v), **options)
+    assert Check.of("test_near_zero", normal(1, 1, 33, 64), v, v, **options).verdict(judge).outcome == PASS
+    verdict = Check.of("test_scores_far_below_zero", q, k, v, **options).verdict(judge)
     assert verdict.id == "finite-start", verdict.lines
 
 

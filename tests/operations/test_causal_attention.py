@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from grader import normal
 from grader.course.folder import Folder, load_test_file
 from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS, Verdict
+from grader.judge.uses import Traffic
 from grader.numerics.arguments import exact, from_json, to_json
 from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.roundoff import UNIT_ROUNDOFF
@@ -150,9 +152,10 @@ def test_traffic_may_be_asked_of_a_call_that_is_judged_in_part(bench):
     (store,) = re.findall(r"    tl\.store\(lse_ptr.*\n", SOLUTION)
     one = bench(SOLUTION.replace(store, ""), ID)
     data = *heads(128, 128), None, None
-    limits = one.judge.limits(data, reads={"k": 2.5, "v": 2.5}, writes=1)
-    assert one.judge.traffic("test_a", data, limits, bound={"lse": "unjudged"}, **SMALL).outcome == PASS
-    assert one.judge.traffic("test_b", data, limits, **SMALL).id == "unwritten"
+    of_all = Traffic.of("test_b", *data, reads={"k": 2.5, "v": 2.5}, **SMALL)
+    in_part = replace(of_all, test="test_a", bound={"lse": "unjudged"})
+    assert in_part.verdict(one.judge).outcome == PASS
+    assert of_all.verdict(one.judge).id == "unwritten"
 
 
 # ---- what is said of wrong kernels -----------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from grader.judge.uses import Check, OnGpu, Throughput
+
 pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
 
 from grader import indices, normal  # noqa: E402
@@ -39,10 +41,10 @@ def spoiled(name: str):
 def as_asked(judge, kind: str):
     """The verdict of a check, of a draw, or of a measurement."""
     if kind == "check":
-        return judge.check("a test", DATA, dtypes=("float16",))
+        return Check.of("a test", *DATA, dtypes=("float16",)).verdict(judge)
     if kind == "draw":
-        return judge.on_gpu("a test", DATA, dtypes=("float16",))
-    return judge.throughput("a test", DATA, "copy", 0.5)
+        return OnGpu.of("a test", *DATA, dtypes=("float16",)).verdict(judge)
+    return Throughput.of("a test", *DATA, at_least=0.5).verdict(judge)
 
 
 @pytest.mark.parametrize(("kind", "asked"), [("check", "check"), ("draw", "draw"), ("measure", "measure")])
@@ -131,7 +133,7 @@ def test_a_large_call_that_returns_another_dtype_is_refused(graded, replays_here
     judge = graded(text).judge
     judge.run.replays = replays_here
     large = (DATA[0], normal(2000).of("float32"), indices(2000, below=B * H), 0.5, True)
-    verdict = judge.on_gpu("a test", large, dtypes=("float16",))
+    verdict = OnGpu.of("a test", *large, dtypes=("float16",)).verdict(judge)
     assert verdict.id == "differs-compiled", verdict.lines
 
 
@@ -146,11 +148,10 @@ def test_memory_is_counted_for_every_result(judge):
 
 
 def test_it_is_plotted_over_sizes_whose_indices_point_into_what_has_shrunk(judge):
-    from grader.course.stated_calls import Asked
     from grader.learn.sweep import Sweep
 
     data = normal(32, 3, 32, 16), normal(200).of("float32"), indices(200, below=96), 0.5, False
-    asked = Asked("a test", "throughput", data, {"anchor": "copy", "at_least": 0.5})
+    asked = Throughput.of("a test", *data, at_least=0.5)
     curves = Sweep({"yours": judge.run}, judge.exercise, asked, judge.run.replays).measure(lambda: None, print)
     assert curves.sizes == [16, 32] and None not in curves.rates["yours"] + curves.rates["torch"]
     moved = 4 * (32 * 3 * 32 * 16 + 4 * 200 + 32 * 3)

@@ -16,6 +16,7 @@ from grader.gpu.plan import Plan, Recording
 from grader.judge.judge import Judge
 from grader.judge.run import Run
 from grader.judge.speed_samples import flops_of
+from grader.judge.uses import Check
 from grader.numerics.arguments import exact
 from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, with_some
 from grader.numerics.poison import is_poison
@@ -125,25 +126,25 @@ def judge(tmp_path):
 
 
 def test_each_result_has_its_own_bound(judge):
-    verdict = judge(SOFTMAX).check("a test", (normal(9, 50),))
+    verdict = Check.of("a test", normal(9, 50)).verdict(judge(SOFTMAX))
     assert verdict.outcome == PASS and verdict.note.endswith(" of the bound for z"), verdict.lines
     rounded = judge(SOFTMAX, ("tl.store(peak_ptr + row, peak)", "tl.store(peak_ptr + row, peak * 1.0000002)"))
-    verdict = rounded.check("a test", (normal(9, 50),))
+    verdict = Check.of("a test", normal(9, 50)).verdict(rounded)
     assert verdict.outcome == FAIL and verdict.lines[-1].startswith("First wrong element: peak[0]")
 
 
 def test_a_case_may_ask_for_another_bound_of_one_result(judge):
     one = judge(SOFTMAX)
     ones = normal(9, 1)
-    assert one.check("a test", (ones,), {"z": "exact"}).outcome == PASS
-    verdict = one.check("a test", (normal(9, 50),), {"z": "exact"}, ("float32",))
+    assert Check.of("a test", ones, bound={"z": "exact"}).verdict(one).outcome == PASS
+    verdict = Check.of("a test", normal(9, 50), bound={"z": "exact"}, dtypes=("float32",)).verdict(one)
     assert verdict.outcome == FAIL and "z[" in verdict.lines[-1]
     with pytest.raises(ValueError, match="softmax has no result y, for which a bound is given"):
-        one.check("a test", (ones,), {"y": "exact"})
+        Check.of("a test", ones, bound={"y": "exact"}).verdict(one)
 
 
 def test_a_mistake_that_the_operation_is_known_for_is_named_beside_other_results(judge):
-    verdict = judge(SOFTMAX, ('other=-float("inf")', "other=0.0")).check("a test", (normal(9, 50) - 5,))
+    verdict = Check.of("a test", normal(9, 50) - 5).verdict(judge(SOFTMAX, ('other=-float("inf")', "other=0.0")))
     assert verdict.id == "padding-counted" and verdict.lines[0].startswith("The rows of z sum to")
 
 
@@ -152,7 +153,7 @@ def test_a_mistake_that_the_operation_is_known_for_is_named_beside_other_results
 
 @pytest.mark.parametrize("negate", [True, False])
 def test_an_entry_may_update_an_argument_and_return_nothing(judge, negate):
-    assert judge(SCALE).check("a test", (normal(100), 0.5, negate)).outcome == PASS
+    assert Check.of("a test", normal(100), 0.5, negate).verdict(judge(SCALE)).outcome == PASS
 
 
 def test_numbers_keep_their_kind(judge):
@@ -160,15 +161,17 @@ def test_numbers_keep_their_kind(judge):
     kinds = ("def scale(x, factor, negate):\n", "def scale(x, factor, negate):\n    assert KINDS\n")
     for kind, value in (("type(factor) is int", 2), ("type(factor) is float", 2.0), ("negate is True", 4)):
         text = kinds[1].replace("KINDS", kind)
-        assert judge(SCALE, (kinds[0], text)).check("a test", (normal(10), value, True)).outcome == PASS
+        assert Check.of("a test", normal(10), value, True).verdict(judge(SCALE, (kinds[0], text))).outcome == PASS
 
 
 def test_arguments_that_are_filled_are_results_wherever_they_stand(judge):
     data = output(100), normal(100), output(100)
-    assert judge(SPLIT).check("a test", data).outcome == PASS
-    verdict = judge(SPLIT, ("return y, z", "return z, y")).check("a test", data)
+    assert Check.of("a test", *data).verdict(judge(SPLIT)).outcome == PASS
+    verdict = Check.of("a test", *data).verdict(judge(SPLIT, ("return y, z", "return z, y")))
     assert verdict.lines == ["split returns z for y: it has to fill and return the y it was given."]
-    verdict = judge(SPLIT, ("tl.store(z_ptr + i, tl.maximum(x, 0.0), mask=i < N)", "")).check("a test", data)
+    verdict = Check.of("a test", *data).verdict(
+        judge(SPLIT, ("tl.store(z_ptr + i, tl.maximum(x, 0.0), mask=i < N)", ""))
+    )
     assert verdict.id == "unwritten" and "Nothing was written to z" in verdict.lines[0]
 
 
@@ -194,9 +197,9 @@ def test_whole_numbers_of_every_width_pass_through_exactly(judge, dtype):
     exercise = Exercise(
         entry="copy", reference=lambda x: x, returns=Result("z", dtype), bound="softmax", minutes=1, dtypes=HALVES
     )
-    assert judge(exercise).check("a test", (data,)).outcome == PASS
-    verdict = judge(exercise, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
-    verdict = verdict.check("a test", (data,))
+    assert Check.of("a test", data).verdict(judge(exercise)).outcome == PASS
+    wrong = judge(exercise, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
+    verdict = Check.of("a test", data).verdict(wrong)
     assert verdict.outcome == FAIL and "expected" in verdict.lines[-1] and "e+" not in verdict.lines[-1]
 
 
@@ -204,9 +207,9 @@ def test_whole_numbers_of_every_width_pass_through_exactly(judge, dtype):
 def test_tensors_of_up_to_five_dimensions_in_any_order(judge, shape):
     data = normal(*shape).stored_as(*reversed(range(len(shape))))
     one = judge(COPY)
-    assert one.check("a test", (data,)).outcome == PASS
-    assert one.check("a test", (normal(*shape),)).outcome == PASS
-    wrong = judge(COPY, ("list(x.stride())", "list(torch.empty(x.shape).stride())")).check("a test", (data,))
+    assert Check.of("a test", data).verdict(one).outcome == PASS
+    assert Check.of("a test", normal(*shape)).verdict(one).outcome == PASS
+    wrong = Check.of("a test", data).verdict(judge(COPY, ("list(x.stride())", "list(torch.empty(x.shape).stride())")))
     assert wrong.outcome == (FAIL if len(shape) > 1 else PASS)
     assert len(shape) < 2 or "The strides of x are not used" in wrong.lines[0]
 
@@ -214,13 +217,13 @@ def test_tensors_of_up_to_five_dimensions_in_any_order(judge, shape):
 @pytest.mark.parametrize(("missing", "part"), [("b < 1", "z[1:]"), ("c < 2", "z[:, 2:]"), ("d < 3", "z[:, :, 3:]")])
 def test_the_end_of_a_dimension_that_nobody_writes_is_told_as_such(judge, missing, part):
     end = ("tl.store(z_ptr + i, x, mask=mask)", f"tl.store(z_ptr + i, x, mask=mask & ({missing}))")
-    verdict = judge(COPY, end).check("a test", (normal(2, 3, 4, 2),))
+    verdict = Check.of("a test", normal(2, 3, 4, 2)).verdict(judge(COPY, end))
     assert verdict.lines[0].startswith(f"{part} is never written: has a grid of 1 program"), verdict.lines
 
 
 def test_a_wrong_number_is_told_without_an_index(judge):
-    verdict = judge(COPY, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
-    verdict = verdict.check("a test", (normal(),))
+    wrong = judge(COPY, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
+    verdict = Check.of("a test", normal()).verdict(wrong)
     assert verdict.outcome == FAIL and verdict.lines[-1].startswith("First wrong element: z of program (0,) is")
 
 
@@ -231,9 +234,9 @@ def test_floats_of_eight_bits_may_be_given(judge, dtype):
     )
     data = normal(30, 7).of(dtype).padded()
     wide = ("z = torch.empty(x.shape, dtype=x.dtype,", "z = torch.empty(x.shape, dtype=torch.float32,")
-    assert judge(exercise, wide).check("a test", (data,)).outcome == PASS
+    assert Check.of("a test", data).verdict(judge(exercise, wide)).outcome == PASS
     more = ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x.to(tl.float32) * 1.01, mask=mask)")
-    verdict = judge(exercise, wide, more).check("a test", (data,))
+    verdict = Check.of("a test", data).verdict(judge(exercise, wide, more))
     assert verdict.outcome == FAIL and "z[0, 0]" in verdict.lines[-1]
 
 

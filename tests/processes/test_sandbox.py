@@ -9,11 +9,11 @@ import sys
 import pytest
 
 from grader.course.folder import Folder, load_test_file
-from grader.explain.compiled_code import Expectations
 from grader.explain.verdict import PASS
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judge.judge import Judge
 from grader.judge.run import Run
+from grader.judge.uses import Check, Compiled
 from grader.numerics.data_sets import normal
 from grader.processes import bubblewrap
 from grader.processes.child import ChildProcess
@@ -147,8 +147,8 @@ def test_a_text_is_made_in_a_sandbox_of_its_own(monkeypatch):
     folder = Folder(ROOT / "exercises/03_softmax")
     judge = Judge(load_test_file(folder).exercise, Run(folder, "solutions", seed=1, sandboxed=True))
     try:
-        assert judge.check("test", (normal(9, 70),), dtypes=("float32",)).outcome == PASS
-        assert judge.compiled("test", (normal(64, 1024),), Expectations()).outcome == PASS
+        assert Check.of("test", normal(9, 70), dtypes=("float32",)).verdict(judge).outcome == PASS
+        assert Compiled.of("test", normal(64, 1024)).verdict(judge).outcome == PASS
     finally:
         judge.run.end()
     recorder, *others = [nursery for nursery, sandboxed in made if sandboxed]

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from datetime import UTC, datetime
+from fractions import Fraction
 
 import pytest
 
@@ -50,6 +51,21 @@ def test_strange_lines_exercises_and_fields_are_kept(tmp_path):
     ]  # fmt: skip
 
 
+def test_a_date_of_another_time_zone_is_written_in_utc(tmp_path):
+    written(tmp_path, "03_softmax  runs=1 last=2026-01-03T02:00:00+02:00")
+    assert progress.read(tmp_path).of("03_softmax").line() == "03_softmax  runs=1 last=2026-01-03T00:00:00Z"
+    written(tmp_path, "03_softmax  runs=1 last=0001-01-01T00:00:00+02:00")
+    assert progress.read(tmp_path).of("03_softmax").last is None
+
+
+def test_a_field_that_cannot_be_read_stands_next_to_its_new_value(tmp_path):
+    written(tmp_path, "01_masked_add  points=many medal=wood")
+    record_run(Folder(tmp_path / "exercises" / "01_masked_add"), result(("pass", {})))
+    line = progress.read(tmp_path).of("01_masked_add").line()
+    assert " points=1/1 " in line and line.endswith(" points=many medal=wood")
+    assert progress.read(tmp_path).of("01_masked_add").points == "1/1"
+
+
 def test_lines_of_two_machines_merge_in_any_order(tmp_path):
     here = (
         "03_softmax  outcome=pass points=17/17 runs=3 hints=1 last=2026-01-02T00:00:00Z passed=2026-01-02T00:00:00Z "
@@ -72,6 +88,21 @@ def test_a_speed_that_cannot_be_read_is_kept_as_it_is(tmp_path, speed):
     written(tmp_path, f"03_softmax  runs=3 throughput={speed}")
     record = progress.read(tmp_path).of("03_softmax")
     assert record.throughput is None and record.line().endswith(f"throughput={speed}")
+
+
+def test_of_two_predictions_the_smaller_share_counts(tmp_path):
+    for here, there in (("9/12", "10/12"), ("2/5", "1/2"), ("3/4", "3/5")):
+        for lines in itertools.permutations((here, there, "")):
+            written(tmp_path, *(f"03_softmax  runs=1 predicted={line}" for line in lines))
+            found = progress.read(tmp_path).of("03_softmax").predicted
+            assert found == min(here, there, key=Fraction)
+
+
+@pytest.mark.parametrize("predicted", ["many", "3", "3/0", "-1/4", ""])
+def test_a_prediction_that_cannot_be_read_is_kept_as_it_is(tmp_path, predicted):
+    written(tmp_path, f"03_softmax  runs=3 predicted={predicted}")
+    record = progress.read(tmp_path).of("03_softmax")
+    assert record.predicted == "" and record.line().endswith(f"predicted={predicted}")
 
 
 def test_of_two_speeds_the_better_share_counts(tmp_path):

@@ -1,0 +1,12 @@
+"""The part of each input that a part of a result depends on."""
+
+from __future__ import annotations
+
+import torch
+
+from grader.course.cut import Cut
+
+
+def test_an_input_that_a_cut_leaves_out_has_no_part_in_a_result_s_shape():
+    inputs = {"table": torch.empty(7), "a": torch.empty(2, 3), "b": torch.empty(3, 5)}
+    assert Cut.of("a[m, :], b[:, n] -> c[m, n]").shape("c", inputs) == (2, 5)
