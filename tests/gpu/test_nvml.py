@@ -1,4 +1,4 @@
-"""What NVML tells of the GPUs of this machine: which kernels are compiled for, how busy and how fast they are."""
+"""NVML reports the GPUs of this machine: the target to compile for, how busy they are, and their clocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests hand to a fixture, read without pytest."""
+"""The judge reads what tests hand to a fixture, without pytest."""
 
 from __future__ import annotations
 
