@@ -282,7 +282,8 @@ def _functions_in(value: Any) -> Iterator[JITCallable]:
 def _names_in(source: str) -> list[str]:
     """Returns the names in a function's body that are no parameters, and the names in its defaults and annotations."""
     (function,) = ast.parse(source).body
-    assert isinstance(function, ast.FunctionDef)  # Triton cuts the text off before "def"
+    if not isinstance(function, ast.FunctionDef):
+        raise TypeError("Triton gave a text that does not begin with def")
     parameters = {node.arg for node in ast.iter_child_nodes(function.args) if isinstance(node, ast.arg)}
     inside = [name for statement in function.body for name in _named(statement) if name not in parameters]
     return list(dict.fromkeys([*inside, *_named(function.args)]))

@@ -114,9 +114,7 @@ class FileScopes:
     def seen_by(self, function: ast.FunctionDef) -> Scope:
         """Returns the scope in which the names of the function's body are looked for, after its own."""
         scope = self.around[function]
-        seen = scope.around if scope.is_class else scope
-        assert seen is not None  # a class stands in a module
-        return seen
+        return scope.around if scope.is_class and scope.around is not None else scope
 
     def is_own(self, name: str, function: ast.FunctionDef) -> bool:
         """Returns whether the function itself binds the name: only after that is it looked for in the module."""

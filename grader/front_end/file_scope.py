@@ -196,7 +196,8 @@ class FileScope:
     def _named_tuple(self, node: ast.ClassDef, known: Mapping[str, int]) -> Any:
         inside = self.scopes.inside[node]
         around = inside.outer
-        assert around is not None  # a class stands in a module
+        if around is None:  # every class stands in a module
+            return _HIDDEN
         is_bare = not node.decorator_list and not node.keywords
         if not is_bare or [self.scopes.path(base, around) for base in node.bases] != ["typing.NamedTuple"]:
             return _HIDDEN

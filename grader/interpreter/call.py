@@ -293,8 +293,7 @@ def _value(number: int, parameter: Parameter, kind: Type) -> Any:
     pointer, described = np.array([address], np.int64), parameter.descriptor
     if kind.kind == "pointer":
         return pointer
-    assert described is not None  # read_recorded has read one for each parameter of this type
-    if tuple(described.block) != kind.shape:
+    if described is None or tuple(described.block) != kind.shape:
         raise BadText(f"the descriptor {parameter.name} has blocks of another shape in the text")
     sizes, strides = ([np.array([n], np.int64) for n in numbers] for numbers in (described.shape, described.strides))
     return Descriptor(pointer, tuple(sizes), tuple(strides), kind, described.padding == "nan")

@@ -61,7 +61,8 @@ class SampledCall(Call):
             for buffer in self.buffers:
                 buffer.shadow.initialised = None
         sample = self.request.sample
-        assert sample is not None  # a call without a sample is no SampledCall
+        if sample is None:
+            raise Unsupported("no sample was asked for")
         batch.most_lanes, batch.most_steps, self.run_programs = MOST_LANES_OF_ONE, MOST_STEPS, 0
         self.memory.count_readers = False  # a table by program number: here numbers are as large as the grid
         before = {buffer: replace(buffer.counts) for buffer in self.buffers}

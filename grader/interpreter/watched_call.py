@@ -78,8 +78,7 @@ class _Once(Call):
             yield buffer
 
     def _run(self, kernel: Kernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
-        programs, watch = range(math.prod(grid)), self.request.watch
-        assert watch is not None  # a call without a program to watch is no WatchedCall
+        programs, watch = range(math.prod(grid)), self.request.watch or []
         if not programs or len(self.watched) == MOST_LAUNCHES:
             super()._run(kernel, batch, given, grid)
             return
