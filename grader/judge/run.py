@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -25,6 +24,7 @@ from grader.gpu.pool.replays import Replays
 from grader.judge.foreseen import Foreseen, in_drawn_order
 from grader.judge.history import History
 from grader.judge.kernel_texts import recorded_call
+from grader.judge.speed_rule import EarlierShares
 from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
 from grader.processes.bubblewrap import FRONT_END, RECORDER
 from grader.processes.faults import ChildEnded, MachineFault
@@ -39,10 +39,6 @@ from grader.wire.recorded_call import RecordedCall, recorded_to_json
 from grader.wire.recorded_parts import Fill, steps_with
 from grader.wire.recorded_results import results_by_name
 from grader.wire.reply import Reply, spec_and_bytes, spec_of
-
-if TYPE_CHECKING:
-    from grader.progress.earlier_samples import EarlierSamples
-
 
 RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry
 MOST_AHEAD = 5.0  # seconds of a core to record all foreseen calls and make their kernels' texts: 0.3 to 1 is usual
@@ -122,7 +118,7 @@ class Run:
         self.model = model  # of the GPU that kernels are compiled for
         self.amd = amd  # for which kernels are compiled, too, and which no test judges
         self.replays = replays  # None: nothing runs on a GPU
-        self.earlier: EarlierSamples | None = None  # of this submission's speed, where they are kept
+        self.earlier: EarlierShares | None = None  # where this submission's are kept
         self.submission: Submission = read_submission(folder.submission_file(submission_path))
         self.empty: list[str] = []
         self.regions = 0

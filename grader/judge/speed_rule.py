@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 GRACE = 0.04  # below the gate, as a logarithm: about 4 %
 CLEARLY_FAST, CLEARLY_SLOW = -0.06, 0.15  # two samples beyond these decide at once
@@ -38,6 +39,16 @@ class Decision:
     distance: float
     spread: float
     samples: int
+
+
+class EarlierShares(Protocol):
+    """The shares of the anchor's speed that the same kernel reached in earlier runs, kept between runs."""
+
+    def of(self, measured: str) -> list[float]:
+        """Returns the shares that are kept for `measured`: the call and the GPU, in any words."""
+
+    def keep(self, measured: str, shares: list[float]) -> None:
+        """Keeps these shares instead of the earlier shares; [] removes them."""
 
 
 def distance_of(share: float, gate: float) -> float:

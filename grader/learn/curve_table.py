@@ -6,7 +6,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from grader.progress.curves import Curves, number_text, rate_text
+from grader.show.curves import Curves, number_text, rate_text
 
 BAR, CEILING = "█", "|"
 LONGEST, SHORTEST = 30, 8  # bars, in characters

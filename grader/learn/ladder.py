@@ -126,7 +126,7 @@ def _draw(folder: Folder, climb: Climb, figures: Figures | None, path: Path) -> 
     from grader.learn.ladder_figures import Timed
     from grader.learn.ladder_table import figure_text
     from grader.learn.matplotlib_cache import keep_caches_in
-    from grader.progress.curves import YOURS
+    from grader.show.curves import YOURS
     from grader.show.terminal import console
 
     measured = {name: one for name, one in figures.rungs.items() if isinstance(one, Timed)} if figures else {}

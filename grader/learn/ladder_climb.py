@@ -27,8 +27,8 @@ from grader.learn.ladder_rungs import Ladder, Rung
 from grader.learn.ladder_times import timed
 from grader.learn.runnable import judge_it, refuse_what_cannot_run
 from grader.processes.faults import ChildEnded, MachineFault
-from grader.progress.curves import CEILINGS, UNITS, YOURS
 from grader.progress.standing import read_progress
+from grader.show.curves import CEILINGS, UNITS, YOURS
 from grader.wire.reply import DTYPES
 
 COMMAND = "course ladder {} --keep"

@@ -12,7 +12,7 @@ from rich.text import Text
 from grader.learn.ladder_counts import Counts
 from grader.learn.ladder_figures import Figures, Timed
 from grader.learn.ladder_rungs import Rung
-from grader.progress.curves import number_text
+from grader.show.curves import number_text
 
 BAR, CEILING = "█", "|"
 LONGEST, SHORTEST = 30, 8  # bars, in characters

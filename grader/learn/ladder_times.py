@@ -23,7 +23,7 @@ from grader.judge.speed_samples import flops_of
 from grader.learn.ladder_figures import NotTimed, Timed
 from grader.learn.runnable import recorded, refuse_what_cannot_run
 from grader.processes.faults import MachineFault
-from grader.progress.curves import UNITS
+from grader.show.curves import UNITS
 
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise

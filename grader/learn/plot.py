@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from grader.gpu.device import Device
     from grader.judge.run import Run
     from grader.learn.sweep import Sweep
-    from grader.progress.curves import Curves
+    from grader.show.curves import Curves
 
 
 @click.command(short_help="throughput over size, on a GPU: yours, the solution's, torch's")
@@ -79,7 +79,7 @@ def _gpu(folder: Folder) -> Device:
 def _runs(folder: Folder, submission: str | None, device: Device) -> dict[str, Run]:
     """Returns the runs to time, by name: the submission's first, then the solution's unless it is the submission."""
     from grader.judge.run import Run
-    from grader.progress.curves import SOLUTION, YOURS
+    from grader.show.curves import SOLUTION, YOURS
 
     path = folder.submission_file(submission)
     if path == folder.solution_file:
@@ -148,9 +148,9 @@ def _write_picture(folder: Folder, curves: Curves, path: Path) -> None:
 
 
 def _keep(folder: Folder, curves: Curves) -> None:
-    from grader.progress import curves as curve_file
+    from grader.progress import kept_curves
 
     try:
-        curve_file.keep(folder, curves)
+        kept_curves.keep(folder, curves)
     except OSError as error:
         raise click.ClickException(f"The report will lack it: {error.filename}: {error.strerror}.") from None

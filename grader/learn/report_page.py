@@ -15,10 +15,11 @@ from grader.explain.verdict import FAIL, PASS
 from grader.files import write_whole
 from grader.learn.matplotlib_cache import keep_caches_in
 from grader.progress import progress
-from grader.progress.curves import Curves, kept, number_text, rate_text
+from grader.progress.kept_curves import kept
 from grader.progress.last_result import last_result
 from grader.progress.progress import Record
 from grader.progress.standing import read_progress, state
+from grader.show.curves import Curves, number_text, rate_text
 from grader.show.html_page import rendered
 
 if TYPE_CHECKING:

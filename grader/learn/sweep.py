@@ -29,7 +29,7 @@ from grader.judge.speed_samples import flops_of
 from grader.judge.uses import Throughput
 from grader.learn.runnable import judge_it, recorded
 from grader.numerics.arguments import Recipe
-from grader.progress.curves import CEILINGS, TORCH, UNITS, Curves, number_text, shape_text
+from grader.show.curves import CEILINGS, TORCH, UNITS, Curves, number_text, shape_text
 from grader.wire.reply import DTYPES
 
 AT_ONCE = 4  # processes that warm up together; a measurement waits until all of them are ready

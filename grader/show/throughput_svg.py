@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from grader.explain.speed import Speed
-    from grader.progress.curves import Curves
+    from grader.show.curves import Curves
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_LABELS = 9  # on the axis of sizes

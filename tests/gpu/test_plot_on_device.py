@@ -9,7 +9,7 @@ import pytest
 
 from grader.course.folder import Folder
 from grader.gpu.device import Device, device_here
-from grader.progress import curves as curve_file
+from grader.progress import kept_curves
 from tests.learn.conftest import COURSE, Course
 from tests.waiting import NEVER
 
@@ -30,7 +30,7 @@ def test_the_solution_comes_near_the_ceiling_at_the_largest_size(tmp_path, id):
     course.write(id)
     done = run(course, "plot", id)
     assert done.returncode == 0, done.stdout + done.stderr
-    curves = curve_file.kept(Folder(course.path / "exercises" / id))
+    curves = kept_curves.kept(Folder(course.path / "exercises" / id))
     last = len(curves.sizes) - 1
     assert curves.gpu == HERE.name and 0.5 < curves.share("yours", last) < 1.3
     assert None not in curves.rates["yours"] and curves.rates["yours"][0] < curves.rates["yours"][last]

@@ -11,7 +11,7 @@ import pytest
 
 from grader.course.folder import Folder
 from grader.gpu.device import Device, device_here
-from grader.progress import curves as curve_file
+from grader.progress import kept_curves
 from tests.conftest import ROOT
 from tests.learn.conftest import COURSE, Course
 from tests.operations.conftest import FOLDER
@@ -82,6 +82,6 @@ def test_it_is_plotted(course):
         [COURSE, "plot", "90"], cwd=course.path, env=course.environment(), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    curves = curve_file.kept(Folder(course.path / "exercises" / "90_pick_peaks"))
+    curves = kept_curves.kept(Folder(course.path / "exercises" / "90_pick_peaks"))
     assert None not in curves.rates["yours"]
     assert (course.path / "throughput_90_pick_peaks.png").exists()

@@ -27,8 +27,8 @@ from grader.judge.uses import Throughput, asked
 from grader.learn.curve_table import curve_table
 from grader.learn.sweep import Sweep
 from grader.numerics.data_sets import Data, indices, normal, slots
-from grader.progress import curves as curve_file
-from grader.progress.curves import Curves
+from grader.progress import kept_curves
+from grader.show.curves import Curves
 from tests.learn.conftest import ROOT
 
 ADD = Folder(ROOT / "exercises" / "01_masked_add")
@@ -301,9 +301,9 @@ def test_no_medal_is_marked_where_the_solution_is_what_is_plotted(curves):
 
 def test_curves_are_read_as_they_were_kept(curves, tmp_path):
     folder = Folder(tmp_path / "exercises" / "01_masked_add")
-    assert curve_file.kept(folder) is None
-    curve_file.keep(folder, curves)
-    assert curve_file.kept(folder) == curves
+    assert kept_curves.kept(folder) is None
+    kept_curves.keep(folder, curves)
+    assert kept_curves.kept(folder) == curves
 
 
 DAMAGE = [
@@ -317,10 +317,10 @@ DAMAGE = [
 @pytest.mark.parametrize("change", DAMAGE)
 def test_damaged_curves_are_none(curves, tmp_path, change):
     folder = Folder(tmp_path / "exercises" / "01_masked_add")
-    curve_file.keep(folder, curves)
+    kept_curves.keep(folder, curves)
     path = tmp_path / ".course/plots/01_masked_add.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    assert curve_file.kept(folder) is None
+    assert kept_curves.kept(folder) is None
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def test_it_shows_draws_and_keeps(course, plot):
     assert lines[-1] == "Next: course report shows it with your progress"
     assert max(map(len, lines[:-2])) <= 100
     assert (course.path / "throughput_04_transpose.png").read_bytes().startswith(b"\x89PNG")
-    assert curve_file.kept(Folder(course.path / "exercises/04_transpose")).sizes[-1] == 8192
+    assert kept_curves.kept(Folder(course.path / "exercises/04_transpose")).sizes[-1] == 8192
 
 
 def test_what_others_wrote_is_not_kept(course, plot):

@@ -14,8 +14,8 @@ import pytest
 from grader.course.folder import Folder, all_folders
 from grader.explain.medal_words import Medal
 from grader.explain.speed import Speed
-from grader.progress import curves as curve_file
-from grader.progress.curves import Curves
+from grader.progress import kept_curves
+from grader.show.curves import Curves
 from grader.show.throughput_svg import throughput_svg
 from tests.learn.conftest import ROOT, Course
 
@@ -44,7 +44,7 @@ def plot_of(course: Course, id: str) -> None:
              (("yours", 4173.0), ("solution", 4200.0), ("torch", 4100.0), ("copy", 4266.0))}  # fmt: skip
     rates["yours"][4] = None
     curves = Curves(id, "NVIDIA H200", 60 << 20, "n elements, fp32", "GB/s", "copy", sizes, rates)
-    curve_file.keep(Folder(course.path / "exercises" / id), curves)
+    kept_curves.keep(Folder(course.path / "exercises" / id), curves)
 
 
 @pytest.fixture(scope="module")

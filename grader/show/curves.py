@@ -1,16 +1,11 @@
-"""Throughput over size, as plain data, which `course plot` measures, draws and keeps for the report."""
+"""Throughput over size, as plain data and in words: measured by `course plot`, drawn here, kept for the report."""
 
 from __future__ import annotations
 
-import json
-import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from grader.course.folder import Folder
 from grader.explain.medal_words import LEAST_OF_SOLUTION
-from grader.files import write_whole
-from grader.progress import progress
 
 if TYPE_CHECKING:
     from grader.numerics.data_sets import Data
@@ -91,47 +86,8 @@ def number_text(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
-# ---- shapes ----------------------------------------------------------------------------------------------------------
-
-
 def shape_text(data: Data) -> str:
     """Returns "n x 4096", or "n elements" for a vector; n stands for the first axis and each axis as long."""
     if len(data.shape) == 1:
         return "n elements"
     return " x ".join("n" if axis == data.shape[0] else str(axis) for axis in data.shape)
-
-
-# ---- kept for the report --------------------------------------------------------------------------------------------
-
-
-def keep(folder: Folder, curves: Curves) -> None:
-    """Keeps the curves for the report. Raises OSError."""
-    progress.state_folder(folder.root).joinpath("plots").mkdir(exist_ok=True)
-    write_whole(_file(folder), json.dumps(asdict(curves)) + "\n")
-
-
-def kept(folder: Folder) -> Curves | None:
-    """Returns the curves of the last plot; None if there are none that can be read."""
-    try:
-        curves = Curves(**json.loads(_file(folder).read_text(encoding="utf-8")))
-        return curves if _is_sound(curves) else None
-    except (OSError, ValueError, TypeError, AttributeError, OverflowError):
-        return None
-
-
-def _is_sound(curves: Curves) -> bool:
-    """Returns True if the curves can be drawn. Raises TypeError, AttributeError or OverflowError for other data."""
-    texts = (curves.exercise, curves.gpu, curves.shape, curves.unit, curves.ceiling)
-    numbers = [rate for rates in curves.rates.values() for rate in rates if rate is not None]
-    return (
-        all(isinstance(text, str) for text in texts)
-        and all(isinstance(number, int) and number > 0 for number in (curves.l2_bytes, *curves.sizes))
-        and {len(rates) for rates in curves.rates.values()} == {len(curves.sizes)}
-        and all(math.isfinite(rate) and rate > 0 for rate in numbers)
-        and curves.ceiling in curves.rates
-        and bool(curves.sizes)
-    )
-
-
-def _file(folder: Folder):
-    return folder.root / progress.STATE_FOLDER / "plots" / f"{folder.id}.json"
