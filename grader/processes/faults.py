@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from grader.processes.where import Where
 
+MOST_SAID = 200  # characters of what a process says of itself
+
 
 @dataclass
 class WorkerEnded(Exception):
@@ -24,6 +26,13 @@ class ChildEnded(WorkerEnded):
     """
 
     where: Where = field(default_factory=Where, compare=False)  # where it was when its time was used up
+
+
+def fault_told(answer: dict) -> str | None:
+    """Returns the last line in which a process tells that our own code has failed in it; None for another answer."""
+    if answer["kind"] != "fault":
+        return None
+    return "".join(str(answer.get("message", "")).strip().splitlines()[-1:])[:MOST_SAID]
 
 
 class MachineFault(Exception):
