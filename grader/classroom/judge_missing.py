@@ -56,11 +56,16 @@ def check_isolation(how: How) -> None:
 
 
 def judge_missing(
-    graded: Sequence[StudentWork], students: Students, results: Results, how: How, say: Say, beside: Sequence[Text] = ()
+    graded: Sequence[StudentWork],
+    students: Students,
+    results: Results,
+    how: How,
+    say: Say,
+    solutions: Sequence[Text] = (),
 ) -> None:
     """Judges each text that has no result, and anew each text of `students`; says how many texts there are.
 
-    `beside`: the solutions, which nobody handed in and which have to pass the hidden cases.
+    `solutions`: nobody handed them in, and they have to pass the hidden cases.
     """
     from grader.classroom.cluster.engine import Place, judge_all
     from grader.classroom.cluster.live import View
@@ -72,7 +77,7 @@ def judge_missing(
     missing = patiently(lambda: [t for key, t in texts.items() if key in again or results.is_missing(t, gpu)], say)
     hand_ins, different = f"{len(graded)} hand-in{'s' * (len(graded) != 1)}", f"{len(texts)} different text"
     say(f"{hand_ins}, {different}{'s' * (len(texts) != 1)}, {len(missing)} to judge{_how(missing, how)}.")
-    more = [text for text in beside if text.key not in texts and results.is_missing(text, gpu)]
+    more = [text for text in solutions if text.key not in texts and results.is_missing(text, gpu)]
     if more:
         say(f"Judged with them, with the hidden cases: the solution of {', '.join(t.exercise.id for t in more)}.")
     missing += more

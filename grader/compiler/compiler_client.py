@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
-import json
-import os
 import signal
 import subprocess
-import sys
 import threading
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from grader.compiler.result import LAID_OUT, Compiled, Failed, read_answer
 from grader.gpu.amd import ASSEMBLY
@@ -19,32 +14,19 @@ from grader.gpu.models import AmdModel
 from grader.processes import scratch
 from grader.processes.call_clock import LAST_RESORT
 from grader.processes.environment import trusted_path
-from grader.processes.faults import MachineFault
+from grader.processes.faults import MachineFault, WorkerEnded
 from grader.processes.readable import readable
 from grader.processes.torch_forkserver_client import clean_environment
 from grader.processes.triton_forkserver_client import START_LIMIT
+from grader.processes.worker import PythonWorker
 from grader.wire.fence import Fence
 from grader.wire.fields import build
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel
 from grader.wire.printable import one_line
-from grader.wire.timed_frames import Deadline, received, send
 
 COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
 MOST_SAID = 2000  # characters of a crashed compiler's last message
-BOOT = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.compiler.compiler_process import main; "
-    "main(int(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4]))"
-)
-
-
-class Ended(Exception):
-    """The process is gone. how: "time" or "died"."""
-
-    def __init__(self, how: str, detail: str = "") -> None:
-        super().__init__(detail)
-        self.how, self.detail = how, detail
 
 
 class Compiler:
@@ -115,25 +97,24 @@ class Compiler:
         with self._one_at_a_time:
             process = self._there()
             try:
-                return read_answer(*process.ask({**request, "seconds": limit}, source.encode(), limit), model)
-            except Ended as ended:
+                return read_answer(*process.ask(request, source.encode(), limit), model)
+            except WorkerEnded as ended:
                 return Failed(ended.how, f"it takes more than {limit:g} s" if ended.how == "time" else ended.detail)
             except ProtocolError as error:
                 return Failed("died", f"its answer was garbled: {error}")
             finally:
-                if not process.is_sound:  # also after an interrupt: the next request must not get this answer
-                    process.end()
+                if process.has_ended:
                     self._process = None if self._ended else self._new_process()
 
     def _there(self) -> _Process:
         """Returns the process, ready to be asked. Raises MachineFault if it was ended or does not come up."""
         if self._ended:
             raise MachineFault("the compiler's process was ended")
-        if self._process is None:
+        if self._process is None or self._process.has_ended:
             self._process = self._new_process()
         try:
             self._process.wait_until_ready()
-        except Ended as ended:
+        except WorkerEnded as ended:
             self._process.end()
             self._process = None
             raise MachineFault(f"the compiler's process did not come up: {ended.detail or ended.how}") from None
@@ -144,90 +125,50 @@ class Compiler:
         return _Process()
 
 
-class _Process:
+class _Process(PythonWorker):
     fence: Fence  # set once it is ready
 
     def __init__(self) -> None:
         self.versions: dict[str, str] = {}  # empty until it is ready
-        self.is_sound = True  # whether it waits for a request
         self._folder = scratch.new_folder()
-        theirs_in, self._request = os.pipe()
-        self._reply, theirs_out = os.pipe()
-        os.set_blocking(self._request, False)
-        path = trusted_path()
-        arguments = [json.dumps(path), str(theirs_in), str(theirs_out), json.dumps(readable(path))]
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", BOOT, *arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(self._folder / "said").open("wb"),
-            pass_fds=(theirs_in, theirs_out), start_new_session=True, cwd=self._folder,
-            env=clean_environment(str(self._folder)),
+        super().__init__(
+            "grader.compiler.compiler_process", readable(trusted_path()), folder=self._folder,
+            environment=clean_environment(str(self._folder)), said=(self._folder / "said").open("wb"),
         )  # fmt: skip
-        os.close(theirs_in)
-        os.close(theirs_out)
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     def wait_until_ready(self) -> None:
-        """Waits for the process's imports, and reads its fence and versions. Raises Ended if it does not come up."""
+        """Waits for the process's imports, and reads its fence and versions. Raises WorkerEnded if it does not come
+        up."""
         if not self.versions:
             try:
-                header, _ = self._receive(time.monotonic() + START_LIMIT)
+                header, _ = self._exchanged(START_LIMIT)
                 self.fence = build(Fence, header.get("fence"))
                 self.versions = {str(name): str(value) for name, value in header["versions"].items()}
             except ProtocolError as error:
-                raise Ended("died", str(error)) from None
+                raise WorkerEnded("died", str(error)) from None
 
     def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        """Returns the header and the blob of the answer. Raises ProtocolError, and Ended if the process ends.
+        """Returns the header and the blob of the answer. Raises ProtocolError, and WorkerEnded if the process ends.
 
-        Ended says "time" for more than `limit` seconds of a core. The process itself keeps this limit.
+        WorkerEnded says "time" for more than `limit` seconds of a core. The process itself keeps this limit.
         """
-        self.is_sound = False
-        deadline = time.monotonic() + limit + LAST_RESORT
-        with self._said_how_it_ended():
-            send(self._request, header, blob, Deadline(deadline))
-        answer = self._receive(deadline)
-        self.is_sound = True
-        return answer
-
-    def kill(self) -> None:
-        """Kills the process and the assembler that it may have started; the thread that waits for it then clears up."""
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        return self._exchanged(limit + LAST_RESORT, {**header, "seconds": limit}, blob)
 
     def end(self) -> None:
-        """Ends the process, closes its pipes and removes its folder."""
-        self.kill()
-        self._process.wait()
-        for descriptor in (self._request, self._reply):
-            os.close(descriptor)
+        super().end()
         scratch.remove(self._folder)
 
-    def _receive(self, deadline: float) -> tuple[dict, bytes]:
-        with self._said_how_it_ended():
-            return received(self._reply, Deadline(deadline))
-
-    @contextlib.contextmanager
-    def _said_how_it_ended(self) -> Iterator[None]:
-        try:
-            yield
-        except TimeoutError:
-            raise Ended("time") from None
-        except (BrokenPipeError, EOFError):
-            raise self._how_it_ended() from None
-
-    def _how_it_ended(self) -> Ended:
+    def _how_it_ended(self, error: Exception) -> Exception:
+        if isinstance(error, ProtocolError):
+            return error
         try:
             status = self._process.wait(2)
         except subprocess.TimeoutExpired:
-            return Ended("died", "it closed its descriptors")
+            return WorkerEnded("died", "it closed its descriptors")
         if status == -signal.SIGXCPU:
-            return Ended("time")
+            return WorkerEnded("time", "")
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
-        return Ended("died", f"it ended {how}. {self._last_words()}".strip())
+        return WorkerEnded("died", f"it ended {how}. {self._last_words()}".strip())
 
     def _last_words(self) -> str:
         """Returns the failed assertion of the compiler, else the last line that it wrote; "" if there is none."""

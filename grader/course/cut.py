@@ -32,11 +32,14 @@ class Cut:
 
     def shape(self, result: str, inputs: dict[str, torch.Tensor]) -> tuple[int, ...]:
         """Returns a result's shape. Its dimensions are as long as the dimensions of inputs with the same letter, or
-        with ":" at the same place."""
+        with ":" at the same place. Raises ValueError where no input has it."""
         sizes = []
         for dimension, letter in enumerate(self.results[result]):
             found = (_size(dimension, letter, self.inputs.get(name, []), one) for name, one in inputs.items())
-            sizes.append(next(size for size in found if size is not None))
+            size = next((size for size in found if size is not None), None)
+            if size is None:
+                raise ValueError(f"the cut of {result} has a dimension {letter!r} that no input has")
+            sizes.append(size)
         return tuple(sizes)
 
     def rows(self, result: str, names: Sequence[str], inputs: Sequence[Argument], rows: slice) -> list[Argument]:

@@ -6,7 +6,9 @@ What NVML does not know, above all what a kernel may use of a GPU, `grader/gpu/d
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -15,6 +17,7 @@ from grader.gpu.models import DEFAULT_TARGET, MODELS
 
 LIBRARY = "libnvidia-ml.so.1"  # it comes with the driver, as nvidia-smi does, which reads it
 SM_CLOCK = 1  # NVML_CLOCK_SM: of the multiprocessors
+LIMIT = 10.0  # seconds for an answer: a driver may hang. Clocks are read in a process that has a limit of its own
 THROTTLED = 0x8 | 0x40 | 0x80 | 0x20  # hardware slowdown, its thermal and power-brake forms, software thermal slowdown
 
 Answer = TypeVar("Answer")
@@ -102,7 +105,23 @@ class Clocks:
 
 
 def _answer(question: Callable[[Any], Answer], otherwise: Answer) -> Answer:
-    """Returns what `question` gets from the module pynvml; `otherwise` where NVML does not answer."""
+    """Returns what `question` gets from the module pynvml; `otherwise` where NVML does not answer in time."""
+    asked: Future[Answer] = Future()
+
+    def ask() -> None:
+        try:
+            asked.set_result(_asked(question, otherwise))
+        except BaseException as error:  # raised where the answer is waited for
+            asked.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()  # Python's end would wait for a thread of an executor
+    try:
+        return asked.result(LIMIT)
+    except TimeoutError:
+        return otherwise
+
+
+def _asked(question: Callable[[Any], Answer], otherwise: Answer) -> Answer:
     nvml = _opened()
     if nvml is None:
         return otherwise

@@ -57,7 +57,7 @@ class Judge:
 
     def _work_ahead(self, uses: list[Use]) -> None:
         least = ALWAYS if self.run.replays is None else ON_A_GPU
-        compiled = [use for use in uses if use.is_compiled >= least]
+        compiled = [use for use in uses if use.compiled_where >= least]
         recorded = [one for use in uses if use.is_recorded_ahead for one in use.foreseen(self)]
         self.run.record_in_drawn_order(self.exercise, recorded, between=lambda: self.compile_ahead(compiled))
 
@@ -115,6 +115,7 @@ class Judge:
         return verdicts
 
     def machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
+        """Judges the machine code of a call's kernels: what the test expects of it, and whether its warps race."""
         run = self.run
         recording = self.recording(trial)
         if isinstance(recording, Verdict):
@@ -146,6 +147,7 @@ class Judge:
         return trial_of(self.exercise, name, data, dtype, bound, constants)
 
     def judged(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
+        """Returns the verdict of `judge` on a trial, or why the trial is not tried. Keeps a failure in the history."""
         verdict = self.before_any_call()
         if verdict is None and (why := self.run.history.not_tried):
             verdict = Verdict(SKIPPED, WAITED, note=why)

@@ -47,7 +47,7 @@ class Use(ABC):
     item: ClassVar[str]  # the rubric item that the test's points count for
     waits: ClassVar[str] = ""  # why it is not judged while something before it is wrong; "": it is judged at once
     is_recorded_ahead: ClassVar[bool] = False  # its calls, twice
-    is_compiled: ClassVar[int] = ON_A_GPU
+    compiled_where: ClassVar[int] = ON_A_GPU
     needs_gpu: ClassVar[bool] = False  # to pass at all: without one a failure is all that it can show
 
     @classmethod
@@ -120,7 +120,7 @@ class Raises(_Call):
     because: str
     error: str = "ValueError"
 
-    fixture, item, is_compiled = "raises", RIGHT, NEVER
+    fixture, item, compiled_where = "raises", RIGHT, NEVER
 
     def verdict(self, judge: Judge) -> Verdict:
         refusal = judge.refusal(Unpromised(self.because, self.error))
@@ -238,7 +238,7 @@ class Compiled(_Call):
     pipelined: bool = False
     descriptors: bool = False
 
-    fixture, item, waits, is_compiled = "compiled", COST, FOR_VALUES, ALWAYS
+    fixture, item, waits, compiled_where = "compiled", COST, FOR_VALUES, ALWAYS
 
     def verdict(self, judge: Judge) -> Verdict:
         from grader.explain.compiled_code import Expectations
@@ -261,7 +261,7 @@ class Tuned(Use):
     others: Sequence[tuple[Recipe, ...]] = ()
     configurations: tuple[int, int] = (2, 64)
 
-    fixture, item, waits, is_compiled = "tuned", COST, FOR_VALUES, NEVER
+    fixture, item, waits, compiled_where = "tuned", COST, FOR_VALUES, NEVER
 
     def trials(self, judge: Judge) -> list[Trial]:
         return [judge.trial(self.test, data, judge.exercise.dtypes[0]) for data in (self.data, *self.others)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,9 +38,11 @@ def plot(exercise: Folder, submission: str | None, out: Path | None) -> None:
     from grader.gpu.pool.replays import Replays
     from grader.learn.runnable import refuse_what_cannot_run
 
-    replays, runs = Replays(device), {}
+    runs: dict[str, Run] = {}
+    replays = Replays(device)
     try:
-        runs = _runs(exercise, submission, device)
+        for name, run in _runs(exercise, submission, device):
+            runs[name] = run  # to be ended even if the next one cannot be made
         for run in runs.values():
             refuse_what_cannot_run(run)
         curves, notes = _measured(_sweep(exercise, runs, replays))
@@ -76,19 +79,17 @@ def _gpu(folder: Folder) -> Device:
     return device
 
 
-def _runs(folder: Folder, submission: str | None, device: Device) -> dict[str, Run]:
-    """Returns the runs to time, by name: the submission's first, then the solution's unless it is the submission."""
+def _runs(folder: Folder, submission: str | None, device: Device) -> Iterator[tuple[str, Run]]:
+    """Makes the runs to time, and yields their names: the submission, then the solution unless it is the submission."""
     from grader.judge.run import Run
     from grader.show.curves import SOLUTION, YOURS
 
     path = folder.submission_file(submission)
     if path == folder.solution_file:
-        return {SOLUTION: Run(folder, "solutions", model=device.model)}
-    name = YOURS if path == folder.learner_file else path.name
-    return {
-        name: Run(folder, submission, model=device.model),
-        SOLUTION: Run(folder, str(folder.solution_file), model=device.model),
-    }
+        yield SOLUTION, Run(folder, "solutions", model=device.model)
+        return
+    yield YOURS if path == folder.learner_file else path.name, Run(folder, submission, model=device.model)
+    yield SOLUTION, Run(folder, str(folder.solution_file), model=device.model)
 
 
 def _sweep(folder: Folder, runs: dict[str, Run], replays) -> Sweep:

@@ -10,7 +10,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from grader.processes import scratch
@@ -19,11 +19,12 @@ from grader.processes.descendants import MOST_TASKS, Started, own_children, star
 from grader.processes.faults import ChildEnded, MachineFault, ServerLeft
 from grader.processes.triton_forkserver_client import START_LIMIT, Nursery, shared_nursery
 from grader.processes.where import HEAD, Where, stack_in, where_in
+from grader.processes.worker import Worker, kill_group
 from grader.wire.fence import Fence
 from grader.wire.fields import build
 from grader.wire.frames import OURS, SUBMISSIONS, Limits, ProtocolError
 from grader.wire.messages import GpuModel
-from grader.wire.timed_frames import Deadline, received, send
+from grader.wire.timed_frames import Deadline
 
 MOST_TEXT = 4000  # characters kept of what the learner's file prints
 TIME_TO_TELL = 0.5  # seconds to tell where it is, once its time is used up
@@ -37,13 +38,15 @@ MOST_STACK = 1 << 14  # bytes kept of the end of its output: there it tells wher
 OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))
 
 
-class ChildProcess:
+class ChildProcess(Worker):
     """A child that imports a file and records calls of its entry for `model`; without a model it interprets calls.
 
     `sandbox`: which of this process's sandboxes it is shut in, as each has room for one child; None for none. `task`:
     FRONT_END for a child that makes texts of a file's kernels for `model`. `limits`: how large its answers may be; None
     for SUBMISSIONS with a model, and for OURS without. Raises MachineFault where no child comes up.
     """
+
+    Ended = ChildEnded
 
     def __init__(
         self,
@@ -52,14 +55,13 @@ class ChildProcess:
         task: str = "",
         limits: Limits | None = None,
     ) -> None:
-        self._limits = limits or (SUBMISSIONS if model else OURS)
+        super().__init__(limits or (SUBMISSIONS if model else OURS))
         self.printed = ""
         self.printed_bytes = 0
         self.loaded = False  # the submission has been imported
         self._printed_last, self._filename = b"", ""
         self._status: int | None = None
-        requests, self._request = os.pipe()
-        self._reply, replies = os.pipe()
+        requests, replies = self._theirs
         self._output, output = os.pipe()
         self._output_seen = os.dup(self._output)  # the thread that reads the other closes it
         try:
@@ -68,15 +70,14 @@ class ChildProcess:
             except ServerLeft:
                 self._begin(shared_nursery(model, sandbox), task, requests, replies, output)  # another one
         except (MachineFault, OSError):
-            for descriptor in (self._request, self._reply, self._output, self._output_seen):
-                os.close(descriptor)
+            self._close_pipes()
+            os.close(self._output)
+            os.close(self._output_seen)
             raise
         finally:
             for descriptor in (requests, replies, output):
                 os.close(descriptor)
         self.versions = self._nursery.versions
-        os.set_blocking(self._request, False)
-        os.set_blocking(self._reply, False)
         self._clock = CallClock(self._pid_here, self._waits_for_us)
         self._drain = threading.Thread(target=self._keep_printed, daemon=True)
         self._drain.start()
@@ -84,8 +85,8 @@ class ChildProcess:
         self._watch = threading.Thread(target=self._keep_few, daemon=True)
         self._watch.start()
         try:
-            with self._said_how_it_ended():
-                ready, _ = received(self._reply, Deadline(time.monotonic() + START_LIMIT), self._limits)
+            with self._told_how_it_ended():
+                ready, _ = self._receive(Deadline(time.monotonic() + START_LIMIT))
                 self.fence = build(Fence, ready.get("fence"))
         except ChildEnded as ended:
             self.end()
@@ -112,9 +113,7 @@ class ChildProcess:
         self._filename = header.get("filename", self._filename)
         deadline = self._clock.deadline(limit)
         try:
-            with self._said_how_it_ended():
-                send(self._request, {**header, "seconds": limit}, blob, deadline)
-                return received(self._reply, deadline, self._limits)
+            return self._answer(deadline, {**header, "seconds": limit}, blob)
         except ChildEnded as ended:
             out_of_time = ended == OUT_OF_TIME or ended.how == "time"
             if ended.how == "time":
@@ -163,24 +162,23 @@ class ChildProcess:
     def kill(self) -> None:
         """Kills the child and what it started, unless it is in a sandbox. A thread that waits for its answer learns
         that it is gone."""
-        if self._request >= 0 and not self._nursery.sandboxed:
-            _kill_group(self._pid)
+        if not self.has_ended and not self._nursery.sandboxed:
+            kill_group(self._pid)
 
     def end(self) -> None:
         """Kills the child and everything it started, and removes its folder. May be called again."""
-        if self._request < 0:
+        if self.has_ended:
             return
         self._ended.set()
         self._watch.join()  # before the child's number can become another process's, which it would kill
         if self._nursery.sandboxed:
             self._nursery.end_child()
         else:
-            _kill_group(self._pid)
+            kill_group(self._pid)
             self._wait_until(self._group_is_gone, TIME_TO_DIE)
         self._drain.join(TIME_TO_DIE)
-        for descriptor in (self._request, self._reply, self._output_seen):
-            os.close(descriptor)
-        self._request = self._reply = self._output_seen = -1
+        self._close_pipes()
+        os.close(self._output_seen)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_status(self, limit: float) -> int | None:
@@ -232,21 +230,12 @@ class ChildProcess:
         while not self._ended.wait(TICK):
             if self._pid_here is not None and self.started.tasks > MOST_TASKS:
                 self._too_many = True
-                _kill_group(self._pid_here)
+                kill_group(self._pid_here)
                 return
 
-    @contextlib.contextmanager
-    def _said_how_it_ended(self) -> Iterator[None]:
-        try:
-            yield
-        except TimeoutError:
-            raise ChildEnded("time", "") from None
-        except (BrokenPipeError, EOFError):
-            raise self._how_it_ended() from None
-        except ProtocolError as error:
-            raise ChildEnded("garbled", str(error)) from None
-
-    def _how_it_ended(self) -> ChildEnded:
+    def _how_it_ended(self, error: Exception) -> ChildEnded:
+        if isinstance(error, ProtocolError):
+            return ChildEnded("garbled", str(error))
         status = self._wait_status(TIME_TO_LEAVE)
         if self._too_many:
             return ChildEnded("processes", str(MOST_TASKS))
@@ -271,14 +260,5 @@ def abandon_children() -> None:
     """Kills all children and removes their folders, before this process leaves at once, as from a signal handler."""
     scratch.make_no_more()
     for pid in own_children():
-        _kill_group(pid)
+        kill_group(pid)
     scratch.remove_all()
-
-
-def _kill_group(leader: int) -> None:
-    """Kills a child and all that it has started, at the same moment: a fork that is under way comes to nothing.
-
-    Processes that a submission starts cannot leave the child's process group: see grader/child/seccomp.py.
-    """
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)

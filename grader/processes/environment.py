@@ -1,7 +1,8 @@
-"""The environment of a process that we start: its import path, and how many threads it may have."""
+"""The environment of a process that we start: its command, its import path, and how many threads it may have."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -21,3 +22,16 @@ def trusted_path() -> list[str]:
     entries = [Path(entry).resolve() for entry in sys.path if entry]
     kept = [entry for entry in entries if Folder.containing(entry) is None and entry not in (Path.cwd(), IMPORTED_FROM)]
     return [str(entry) for entry in (IMPORTED_FROM, *kept)]
+
+
+def python_calling(module: str, *given: object, path: list[str] | None = None, collects: bool = True) -> list[str]:
+    """Returns the command of a process that calls `main` of a module of ours; the arguments are handed over as JSON.
+
+    `path`: its import path, trusted_path() unless it is told. `collects`: False for a process that begins without
+    Python's garbage collector, so that nothing that it imports is searched.
+    """
+    boot = (
+        f"import gc, sys, json; {'' if collects else 'gc.disable(); '}sys.path[:] = json.loads(sys.argv[1]); "
+        f"from {module} import main; main(*json.loads(sys.argv[2]))"
+    )
+    return [sys.executable, "-I", "-c", boot, json.dumps(path or trusted_path()), json.dumps(given)]

@@ -1,4 +1,4 @@
-"""The two reasons why a process that we started is gone: its submission, or the machine."""
+"""The ends of processes that we asked, and the faults of the machine and of our own code."""
 
 from __future__ import annotations
 
@@ -6,18 +6,33 @@ from dataclasses import dataclass, field
 
 from grader.processes.where import Where
 
+MOST_SAID = 200  # characters of what a process says of itself
+
 
 @dataclass
-class ChildEnded(Exception):
+class WorkerEnded(Exception):
+    """A process that we asked is gone. how: "time", or as a derived class tells."""
+
+    how: str
+    detail: str
+
+
+@dataclass
+class ChildEnded(WorkerEnded):
     """The child is gone.
 
     how, with its detail: "exit" (status), "signal" (number), "time" (the limit), "processes" (how many it may have),
     "garbled" (what was wrong).
     """
 
-    how: str
-    detail: str
     where: Where = field(default_factory=Where, compare=False)  # where it was when its time was used up
+
+
+def fault_told(answer: dict) -> str | None:
+    """Returns the last line in which a process tells that our own code has failed in it; None for another answer."""
+    if answer["kind"] != "fault":
+        return None
+    return "".join(str(answer.get("message", "")).strip().splitlines()[-1:])[:MOST_SAID]
 
 
 class MachineFault(Exception):

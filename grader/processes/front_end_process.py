@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from grader.processes.child import ChildProcess
-from grader.processes.faults import ChildEnded, MachineFault
+from grader.processes.faults import ChildEnded, MachineFault, fault_told
 from grader.submission.text import Submission
 from grader.wire.fields import checked
 from grader.wire.frames import ProtocolError
@@ -85,9 +85,8 @@ class FrontEnd:
         request = {"kind": "text", "filename": self.filename, "recipe": recipe, "small_dots": small_dots}
         try:
             answer, blob = self._child.ask(request, self.submission.source, limit)
-            if answer["kind"] == "fault":
-                last = str(answer.get("message", "")).strip().splitlines()[-1:]
-                raise MachineFault(f"the front end failed in our own code: {''.join(last)[:200]}")
+            if (told := fault_told(answer)) is not None:
+                raise MachineFault(f"the front end failed in our own code: {told}")
             made = _read(answer, blob)
         except (ChildEnded, MachineFault):
             self._has_ended = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.processes.child import ChildProcess
-from grader.processes.faults import ChildEnded, MachineFault
+from grader.processes.faults import ChildEnded, MachineFault, fault_told
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import InterpretRequest
 from grader.wire.reply import Reply, read_reply
@@ -38,9 +38,8 @@ class Interpreter:
         try:
             self._process = self._process or ChildProcess()
             answer, answer_blob = self._process.ask(request.to_json(), blob, request.limit + LONGER)
-            if answer["kind"] == "fault":
-                last = str(answer.get("message", "")).strip().splitlines()[-1:]
-                raise MachineFault(f"the interpreter failed in our own code: {''.join(last)[:200]}")
+            if (told := fault_told(answer)) is not None:
+                raise MachineFault(f"the interpreter failed in our own code: {told}")
             return read_reply(answer, answer_blob)
         except ChildEnded:
             self.end()

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NoReturn, TypeVar
 
 from grader.processes.child import ChildProcess
-from grader.processes.faults import ChildEnded
+from grader.processes.faults import ChildEnded, fault_told
 from grader.processes.spent import Spent
 from grader.processes.where import Where
 from grader.submission.text import Submission
@@ -22,7 +22,6 @@ LOAD_LIMIT = 10.0  # seconds of a core for the submission's own import, in all i
 MOST_COMPUTING = 10.0  # seconds of a core for all calls together; in a usual run they take 0.3 to 2
 MOST_WAITING = 6.0  # seconds for something other than a core, of all calls together
 LIMIT_AFTER_AN_END = 2.0  # once a call ended its process, the next ones get less, so that a run ends
-MOST_SAID = 200  # characters of what a child says of itself
 MOST_CONSTANTS = 256
 
 T = TypeVar("T")
@@ -162,10 +161,9 @@ class Runner:
     def _answer(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
         child = self._started()
         answer, answer_blob = child.ask(header, blob, limit)
-        if answer["kind"] == "fault":
+        if (told := fault_told(answer)) is not None:
             # Code of the file has run in there, so that this is its word: nothing it says makes a fault of ours.
-            last = str(answer.get("message", "")).strip().splitlines()[-1:]
-            raise ProtocolError(f"the grader's part of it failed: {one_line(''.join(last)[:MOST_SAID])}")
+            raise ProtocolError(f"the grader's part of it failed: {one_line(told)}")
         return {**answer, "processes": child.started.processes}, answer_blob
 
     @property

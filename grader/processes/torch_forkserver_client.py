@@ -14,19 +14,14 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 from dataclasses import asdict
 
-from grader.processes.environment import ONE_THREAD, trusted_path
+from grader.processes.environment import ONE_THREAD, python_calling
 from grader.wire.frames import is_hung_up
 from grader.wire.messages import GpuModel
 
-BOOT = (
-    "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.forkservers.torch_forkserver import main; main(int(sys.argv[2]))"
-)
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -114,7 +109,7 @@ def _started() -> Zygote:
     errors, told = os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs.fileno())],
+            python_calling("grader.forkservers.torch_forkserver", theirs.fileno(), collects=False),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=told, pass_fds=[theirs.fileno()], cwd="/",
             env=clean_environment(tempfile.gettempdir()), start_new_session=True,
         )  # fmt: skip

@@ -9,13 +9,12 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from dataclasses import asdict
 from pathlib import Path
 
 from grader.processes import bubblewrap, scratch
-from grader.processes.environment import trusted_path
+from grader.processes.environment import python_calling, trusted_path
 from grader.processes.faults import MachineFault, ServerLeft
 from grader.processes.readable import readable
 from grader.processes.torch_forkserver_client import adopt_orphans, clean_environment, shared_zygote
@@ -24,11 +23,6 @@ from grader.wire.messages import GpuModel
 
 ANSWER_LIMIT = 120.0  # seconds for a sandbox to be emptied
 START_LIMIT = 600.0  # seconds to import torch and triton; past it the machine is at fault, not the learner
-BOOT = (
-    "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.forkservers.triton_forkserver import main; "
-    "main(int(sys.argv[2]), json.loads(sys.argv[3]), json.loads(sys.argv[4]), sandboxed=True)"
-)
 
 
 class Nursery:
@@ -171,10 +165,10 @@ def _in_sandbox(
     folder: str, environment: dict[str, str], model: GpuModel | None, control: int, errors: int
 ) -> subprocess.Popen:
     walls, path = bubblewrap.command(folder, trusted_path(), environment)
-    can_read = json.dumps([*readable(path), folder])
-    given = [json.dumps(path), str(control), json.dumps(model and asdict(model)), can_read]
+    given = control, model and asdict(model), [*readable(path), folder], True  # sandboxed
+    python = python_calling("grader.forkservers.triton_forkserver", *given, path=path, collects=False)
     return subprocess.Popen(
-        [*walls, sys.executable, "-I", "-c", BOOT, *given],
+        [*walls, *python],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[control], cwd=folder,
         env=environment, start_new_session=True,
     )  # fmt: skip

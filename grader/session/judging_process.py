@@ -25,13 +25,9 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from grader.processes.environment import PATIENT, trusted_path
+from grader.processes.environment import PATIENT, python_calling
 from grader.processes.torch_forkserver_client import ForkedProcess, Zygote, clean_environment, share_zygote
 
-BOOT = (
-    "import gc, sys, json; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.session.judging_process import main; main(int(sys.argv[2]))"
-)
 NOT_REWRITTEN = "ignore::pytest.PytestAssertRewriteWarning"  # of our own plugin, which may be imported already
 INTERRUPTED, NOT_WRITTEN = 2, 1  # pytest.ExitCode.INTERRUPTED; as pytest's command where its output is closed
 INTERRUPT = signal.SIGUSR1  # stands for SIGINT, which the judge ignores: `kill -INT` reaches only one process
@@ -52,7 +48,7 @@ class JudgingProcess:
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs.fileno())],
+                python_calling(__name__, theirs.fileno(), collects=False),
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
                 env={**clean_environment(tempfile.gettempdir()), **PATIENT}, pass_fds=[theirs.fileno()],
             )  # fmt: skip

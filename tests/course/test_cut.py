@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from grader.course.cut import Cut
@@ -10,3 +11,8 @@ from grader.course.cut import Cut
 def test_an_input_that_a_cut_leaves_out_has_no_part_in_a_result_s_shape():
     inputs = {"table": torch.empty(7), "a": torch.empty(2, 3), "b": torch.empty(3, 5)}
     assert Cut.of("a[m, :], b[:, n] -> c[m, n]").shape("c", inputs) == (2, 5)
+
+
+def test_a_dimension_that_no_input_has_is_told():
+    with pytest.raises(ValueError, match="the cut of c has a dimension 'n' that no input has"):
+        Cut.of("a[m, :] -> c[m, n]").shape("c", {"a": torch.empty(2, 3)})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 
 import pytest
 
 from grader.gpu import nvml
 from tests.gpu import fake_nvml
+from tests.waiting import NEVER, until
 
 
 @pytest.fixture
@@ -88,6 +90,15 @@ def test_where_nvml_does_not_open_no_gpu_is_known(two_gpus, monkeypatch):
 
     monkeypatch.setattr(fake_nvml, "nvmlInit", no_driver)
     assert is_unknown()
+
+
+def test_a_driver_that_hangs_is_not_waited_for(two_gpus, monkeypatch):
+    before, goes_on = fake_nvml.opened, threading.Event()
+    monkeypatch.setattr(nvml, "LIMIT", 0.1)
+    monkeypatch.setattr(fake_nvml, "nvmlDeviceGetCount", lambda: goes_on.wait(NEVER) and 2)
+    assert nvml.gpus() == []
+    goes_on.set()
+    until(lambda: fake_nvml.opened == before)
 
 
 def test_without_a_driver_pynvml_is_not_imported(monkeypatch):

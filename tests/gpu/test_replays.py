@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from grader.gpu.pool.pool import Pool
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.gpu.pool.replays import Replays
 from grader.gpu.pool.shared_pool import PoolElsewhere, SharedPool
+from grader.processes import worker
 from grader.wire.frames import ProtocolError, pack
 from tests.conftest import ROOT
 from tests.waiting import NEVER, until
@@ -83,6 +85,11 @@ while True:
 """
 
 
+def instead(program: str) -> Callable[..., list[str]]:
+    """Returns a stand-in for python_calling: this program finds the arguments from sys.argv[2] on."""
+    return lambda module, *given, **_: [sys.executable, "-I", "-c", program, module, *map(str, given)]
+
+
 @pytest.fixture
 def replays(tmp_path, monkeypatch):
     """replays(no_room=0): Replays whose first tries to measure find too little memory."""
@@ -92,7 +99,7 @@ def replays(tmp_path, monkeypatch):
         tries = tmp_path / "tries"
         tries.write_text("")
         process = PROCESS.format(root=str(ROOT), uuid=UUID, tries=str(tries), no_room=no_room)
-        monkeypatch.setattr(replay_process, "BOOT", process)
+        monkeypatch.setattr(worker, "python_calling", instead(process))
         made.append(Replays(Device(UUID, MODELS["sm_90"])))
         return made[-1]
 
@@ -397,11 +404,15 @@ def test_a_kernel_that_never_ends_ends_with_its_pool(tmp_path, monkeypatch):
         "replies = open(int(sys.argv[3]), 'wb'); replies.write(pack({{'kind': 'ready'}})); replies.flush(); "
         "os.read(int(sys.argv[2]), 9); open({said!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
     ).format(root=str(ROOT), said=str(tmp_path / "said"))
-    without_gpu = "import grader.gpu.pool.replay_process as r, grader.gpu.pool.shared_pool as s; "
-    without_gpu += "from grader.gpu.models import MODELS; "
-    without_gpu += f"r.BOOT = {hanging!r}; s.driver_device = lambda: s.Device({UUID!r}, MODELS['sm_90']); "
-    path, main = shared_pool.BOOT.split("from grader.gpu.pool.shared_pool import main; ")
-    monkeypatch.setattr(shared_pool, "BOOT", f"{path}{without_gpu}s.{main}")
+    without_gpu = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from grader.processes import worker; "
+        "from grader.gpu.models import MODELS; from grader.gpu.pool import shared_pool; "
+        "worker.python_calling = lambda module, *given, **_: "
+        f"[sys.executable, '-I', '-c', {hanging!r}, module, *map(str, given)]; "
+        f"shared_pool.driver_device = lambda: shared_pool.Device({UUID!r}, MODELS['sm_90']); "
+        "shared_pool.main(int(sys.argv[2]))"
+    )
+    monkeypatch.setattr(shared_pool, "python_calling", instead(without_gpu))
     shared = SharedPool(UUID)
     with shared.connection() as connection:
         replays = Replays(Device(UUID, MODELS["sm_90"]), PoolElsewhere(connection))
@@ -419,7 +430,7 @@ def test_a_process_that_no_longer_reads_is_ended_at_its_limit(monkeypatch):
         f"import sys, time; sys.path.insert(0, {str(ROOT)!r}); from grader.wire.frames import send; "
         "send(open(int(sys.argv[3]), 'wb'), {'kind': 'ready'}); time.sleep(10 * 3600)"
     )
-    monkeypatch.setattr(replay_process, "BOOT", deaf)
+    monkeypatch.setattr(worker, "python_calling", instead(deaf))
     replayer = replay_process.Replayer(UUID)
     with pytest.raises(ReplayEnded) as ended:
         replayer.ask({"kind": "check"}, bytes(1 << 20), limit=0.5)  # more than a pipe holds

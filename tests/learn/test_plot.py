@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import asdict, dataclass, field
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -369,6 +370,19 @@ def test_a_file_that_is_not_there_is_named(course, plot):
     done = plot("04", "--submission", "nowhere.py")
     again = "pytest exercises/04_transpose --submission nowhere.py"
     assert done.exit_code == 1 and f"nowhere.py cannot be run. Next: {again}" in done.stderr
+
+
+def test_a_run_is_ended_even_if_the_next_one_cannot_be_made(plot, monkeypatch):
+    made, ended = [], []
+
+    def run(*_, **__) -> SimpleNamespace:
+        made.append(SimpleNamespace(end=lambda: ended.append("the submission's")))
+        if len(made) == 2:
+            raise OSError("the solution's cannot be made")
+        return made[0]
+
+    monkeypatch.setattr("grader.judge.run.Run", run)
+    assert str(plot("04").exception) == "the solution's cannot be made" and ended == ["the submission's"]
 
 
 def test_without_a_gpu_it_is_one_sentence(course):

@@ -16,11 +16,9 @@ contexts, has at most eight, and serves a dozen judges.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import subprocess
-import sys
 import threading
 from dataclasses import asdict
 
@@ -29,15 +27,11 @@ from grader.gpu.lock import GpuBusy
 from grader.gpu.pool.pool import Pool
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.processes.child import abandon_children
-from grader.processes.environment import ONE_THREAD, trusted_path
+from grader.processes.environment import ONE_THREAD, python_calling
 from grader.wire.frames import received, send
 from grader.wire.messages import GpuModel
 
 CHECKERS, KEPT, SPARE = 2, 3, 1
-BOOT = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.gpu.pool.shared_pool import main; main(int(sys.argv[2]))"
-)
 
 
 class SharedPool:
@@ -47,7 +41,7 @@ class SharedPool:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", BOOT, json.dumps(trusted_path()), str(theirs.fileno())],
+                python_calling(__name__, theirs.fileno()),
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()], start_new_session=True, cwd="/",
                 env={**os.environ, **ONE_THREAD, "CUDA_VISIBLE_DEVICES": uuid},
