@@ -14,6 +14,7 @@ from grader.explain.evidence import Compared
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
 from grader.operations.hypothesis import Hypothesis, reread, supposed
+from grader.operations.mistakes.operands import Operands
 from grader.sentences import Said, Sentence
 
 WIDER_THAN_FP32 = (torch.float64, torch.int32, torch.int64)
@@ -45,8 +46,6 @@ class OfAnyOperation(Sentence):
     WRITTEN_AS_CONTIGUOUS = "The strides of {name} are not used: it is written as if contiguous."
     WRITTEN_WITH_STRIDES_OF = "{name} is written with the strides of {argument}."
 
-    USED_TWICE = "{name} is made from {used} twice: {left_out} is not used."
-    ONE_ALONE = "{name} holds {used} alone: {left_out} is not used."
     DIFFERENCE = "{name} holds {x} - {y}: the operation is another."
     PRODUCT = "{name} holds {x} * {y}: the operation is another."
     FIRST_BLOCK = "Every program loads the first block of {argument}: that load does not move with the program."
@@ -183,10 +182,10 @@ def operands(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
         return
     ((x_name, x), (y_name, y)), z = floats, evidence.returns
     for used, left_out, twice in ((x_name, y_name, [x, x]), (y_name, x_name, [y, y])):
-        said = OfAnyOperation.USED_TWICE(name=z, used=used, left_out=left_out)
+        said = Operands.USED_TWICE(name=z, used=used, left_out=left_out)
         yield from supposed(evidence, Cause.WRONG_OPERAND, said, twice)
     if evidence.wanted.operation == "exact":
-        said = OfAnyOperation.ONE_ALONE(name=z, used=x_name, left_out=y_name)
+        said = Operands.ONE_ALONE(name=z, used=x_name, left_out=y_name)
         yield Hypothesis(Cause.WRONG_OPERAND, said, x)
         names = {"name": z, "x": x_name, "y": y_name}
         yield Hypothesis(Cause.WRONG_OPERATION, OfAnyOperation.DIFFERENCE(**names), x - y)
