@@ -13,9 +13,10 @@ The file of an operation may have
     terms(inputs, ref)         returns what a rounding on the way is relative to, [shape of ref], where that is not the
                                result: for a sum it is the sum of its |terms|. A result with its own bound may have
                                terms_of_mean.
-    CAUSES, PLAIN_CAUSES       are the ids of mistakes that the file can name, besides the ids of mistakes of any
-                               operation (explain/causes.py). A hint has to help with each of CAUSES; for PLAIN_CAUSES
-                               the sentence itself says what to change.
+    CAUSES, PLAIN_CAUSES       are the ids of mistakes that are this operation's alone. Mistakes that kernels of several
+                               operations share have their ids in mistakes/, and those of any operation in
+                               explain/causes.py. A hint has to help with each of CAUSES; for PLAIN_CAUSES the sentence
+                               itself says what to change.
     a table of sentences       says in words what a mistake is (grader/sentences.py).
     mistakes(evidence, inputs) yields a Hypothesis for each mistake: its id, its sentence, and what a kernel with this
                                mistake computes, in float64: the result that is looked at, or all results in the order
@@ -37,13 +38,15 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from grader.operations import mistakes
+
 _OF_ALL = ("__init__", "bounds", "comparison", "hypothesis")
 
 
 @functools.cache
 def names() -> tuple[str, ...]:
     """Returns the names of all operations, sorted."""
-    found = sorted(path.stem for path in Path(__file__).parent.glob("*.py"))
+    found = (path.stem for path in _files(Path(__file__).parent))
     return tuple(name for name in found if name not in _OF_ALL and not name.startswith("_"))
 
 
@@ -62,7 +65,7 @@ def is_bound(bound: str) -> bool:
 
 
 def causes() -> frozenset[str]:
-    """Returns the ids of all mistakes that operations can name."""
+    """Returns the ids of all mistakes that operations and families of mistakes can name."""
     return _stated("CAUSES") | plain_causes()
 
 
@@ -73,4 +76,10 @@ def plain_causes() -> frozenset[str]:
 
 @functools.cache
 def _stated(tuples: str) -> frozenset[str]:
-    return frozenset(cause for name in names() for cause in getattr(named(name), tuples, ()))
+    families = [import_module(f"{mistakes.__name__}.{path.stem}") for path in _files(mistakes.__path__[0])]
+    stating = [*map(named, names()), *families]
+    return frozenset(cause for module in stating for cause in getattr(module, tuples, ()))
+
+
+def _files(folder: str | Path) -> list[Path]:
+    return sorted(Path(folder).glob("*.py"))

@@ -26,14 +26,6 @@ class Attention(Sentence):
         "wants rows and columns exchanged. Exchange them in the addresses, or with tl.trans."
     )
 
-    ONE_LANE_COUNTED = (
-        "The lane past the end of the keys takes part in the softmax, as a key with the score 0: its score has to be "
-        "-inf."
-    )
-    LANES_COUNTED = (
-        "The {lanes} lanes past the end of the keys take part in the softmax, as keys with the score 0: their scores "
-        "have to be -inf."
-    )
     PADDING_TAKES_ALL = (
         "{o} is 0 where all scores lie far below 0: lanes past the end of the keys have a finite score that is greater "
         "than these, and take all of the probability. Give them -inf."
@@ -79,10 +71,6 @@ class Attention(Sentence):
         "The factor of l and acc is a power of {wrong}, and p is one of {right}: both have to be of the same base, as "
         "the maximum is."
     )
-    ONLY_LAST_TILE = (
-        "Only the last tile of keys is in {o}: the factor of l and acc is 0 in every turn, as where the maximum so far "
-        "stays -inf, or each turn replaces what is summed up."
-    )
     DIVIDED_EACH_TURN = (
         "acc is divided by l in every turn: what is divided once is no longer measured as the tiles to come are. "
         "Divide once, after the loop."
@@ -97,13 +85,6 @@ class Attention(Sentence):
         "The loop makes no turn for {keys:#key} in tiles of {step}: 0 is divided by 0. The number of turns is rounded "
         "up."
     )
-    ENDS_TOO_EARLY = "Only the first {kept} of {keys} keys reach {o}: the loop ends too early."
-    LOOPS_OVER_QUERIES = (
-        "Only the first {kept} of {keys} keys reach {o}: the loop ends with the queries, of which there are {queries}. "
-        "It has to walk over the keys."
-    )
-    NO_ADVANCE = "Every turn of the loop reads the first tile of k and v: their pointers do not move with it."
-    NO_ADVANCE_OF_ONE = "Every turn of the loop reads the first tile of {name}: its pointers do not move with it."
 
     LSE_IN_BASE_2 = "{lse} is in base 2: the natural logarithm is ln(2) times as much."
     LSE_WITHOUT_MAXIMUM = "{lse} is the logarithm of l alone: the maximum that l was measured against is to be added."

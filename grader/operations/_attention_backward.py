@@ -49,17 +49,6 @@ class Backward(Sentence):
         "equal blocks the shapes hide it."
     )
 
-    ONLY_LAST_TILE = (
-        "Only the last tile of {walked} is in {name}: each turn of the loop replaces what is summed up, and none adds "
-        "to it."
-    )
-    ENDS_TOO_EARLY = "Only the first {kept} of {total} {walked} reach {name}: the loop ends too early."
-    LOOPS_OVER_THE_OTHERS = (
-        "Only the first {kept} of {total} {walked} reach {name}: the loop ends with the {others}, of which there are "
-        "{count}. It has to walk over the {walked}."
-    )
-    NO_ADVANCE = "Every turn of the loop reads the first tile of {names}: its pointers do not move with it."
-
     PADDING_IS_INFINITE = (
         "{name} is NaN where scores lie far below 0. Keys past the end have the score 0, and exp(0 - lse) is huge "
         "there: infinity times 0 is NaN. Their P has to be 0."

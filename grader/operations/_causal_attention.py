@@ -1,4 +1,4 @@
-"""Causal attention, second file: what a query sees, what a walk visits, and the sentences about mistakes."""
+"""Causal attention, second file: the keys that a query sees, the walk over them, and the sentences about mistakes."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class CausalAttention(Sentence):
 
 @dataclass
 class Rule:
-    """Which keys a query sees, and which of them a walk in tiles visits; numbers of keys are [keys], of queries [M, 1].
+    """The keys that each query sees, and the tiles that a walk visits; numbers of keys are [keys], of queries [M, 1].
 
     Behind the N keys the last tile has `padding` lanes, which count as keys here: they hold 0.
     """

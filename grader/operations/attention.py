@@ -19,17 +19,18 @@ from grader.operations import gemm
 from grader.operations._attention import Attention, Results, Walk, falls, folded, whole
 from grader.operations._attention_heads import of_other_elements
 from grader.operations.hypothesis import Hypothesis
+from grader.operations.mistakes import lanes, turns
+from grader.operations.mistakes.half_precision import rounded
+from grader.operations.mistakes.turns import Index, Loop
 from grader.operations.softmax import LOG_OF_SMALLEST
-from grader.sentences import Fields, Said
+from grader.sentences import Said
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
 CAUSES = (
-    "not-rescaled", "rescale-inverted", "block-maximum", "only-last-block", "bases-mixed", "wrong-scale",
-    "padding-counted", "finite-start", "blocks-left-out", "no-advance", "not-divided", "divided-each-turn",
-    "k-not-turned", "wrong-lse", "batch-zero", "head-zero", "head-across-batches", "strides-of-another",
-    "half-accumulator", "rounded-too-early",
+    "not-rescaled", "rescale-inverted", "block-maximum", "bases-mixed", "wrong-scale", "finite-start",
+    "divided-each-turn", "k-not-turned", "wrong-lse", "head-across-batches", "strides-of-another", "rounded-too-early",
 )  # fmt: skip
 PLAIN_CAUSES = ("wrong-axis",)
 MOST_SCORES = 1 << 24
@@ -38,6 +39,7 @@ LN_2, LOG2_E = math.log(2), 1 / math.log(2)
 FEW = 16  # roundings besides the roundings of scores and of their differences
 FEW_OF_A_SCORE = 4
 INFINITE_FILL = re.compile(rb"""tl\.load\(.*other=-?\s*float\(["']-?inf""")
+AS_A_KEY = ", with the score 0: the score there has to be -inf."
 TELLING = 8  # elements: fewer may fit rounded numbers by chance
 
 
@@ -150,7 +152,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _past_the_end(walk)
     if len(walk.tiles) > 1:
         yield from in_joining(evidence, walk)
-        yield from _in_turns(evidence, given, walk)
+        yield from _in_turns(evidence, walk)
     yield from at_the_end(evidence, walk)
     yield from of_other_elements(evidence, given)
     yield from in_few_digits(evidence, given, walk)
@@ -211,13 +213,13 @@ def in_scores(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) ->
 
 
 def _past_the_end(walk: Walk) -> Iterator[Hypothesis]:
-    if not (lanes := walk.padding):
+    if not (padding := walk.padding):
         return
     s, v = walk.s, walk.v
     shift = s.amax(dim=-1, keepdim=True).clamp(min=0.0)  # the padding takes part in the maximum too
     e = torch.exp(s - shift)
-    total = e.sum(dim=-1, keepdim=True) + lanes * torch.exp(-shift)
-    said = Attention.ONE_LANE_COUNTED() if lanes == 1 else Attention.LANES_COUNTED(lanes=lanes)
+    total = e.sum(dim=-1, keepdim=True) + padding * torch.exp(-shift)
+    said = lanes.counted(padding, "the keys", "softmax", rest=AS_A_KEY)
     yield Hypothesis("padding-counted", said, (e / total @ v, (shift + total.log())[..., 0]))
 
 
@@ -232,8 +234,7 @@ def in_joining(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
         said = Attention.BASES_MIXED(wrong=wrong, right=of)
         yield Hypothesis("bases-mixed", said, walk.joined(at, right**power, right**power))
     yield Hypothesis("rescale-inverted", Attention.RESCALE_INVERTED(), walk.joined(at, 1 / right, 1 / right))
-    s, v = walk.tiles[-1]
-    yield Hypothesis("only-last-block", Attention.ONLY_LAST_TILE(o=o), whole(s, v))
+    yield from turns.only_last(_loop(evidence, walk))
     if evidence.returns == o and _overflows_as_here(evidence, walk):
         yield Hypothesis("block-maximum", Attention.TILE_MAXIMUM(), None)
     total, acc = folded(walk.sums(walk.own), right), folded(walk.outs(walk.own), right[..., None, :])
@@ -261,25 +262,27 @@ def _overflows_as_here(evidence: Compared, walk: Walk) -> bool:
     return not bool(finite.all()) and torch.equal(finite, evidence.comparison.out.isfinite())
 
 
-def _in_turns(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) -> Iterator[Hypothesis]:
+def _in_turns(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
     """Yields turns that read the wrong tile, and loops that make too few turns."""
-    q, k, v = inputs
-    (M, N), o, names = walk.s.shape[-2:], evidence.exercise.results[0].name, evidence.exercise.arguments
-    place = torch.arange(N) % walk.step
-    again = whole(walk.s[..., place], v[..., place, :])
-    lse = _other_result(evidence)
-    if lse is not None and bool(((lse - again[1]).abs() < 1e-2).all()):
-        yield Hypothesis("no-advance", Attention.NO_ADVANCE(), again)
-    for kept in range(walk.step, N, walk.step):
-        over_queries = kept == -(-M // walk.step) * walk.step and M < N
-        found: Fields = dict(kept=kept, keys=N, o=o)
-        said = Attention.LOOPS_OVER_QUERIES(queries=M, **found) if over_queries else Attention.ENDS_TOO_EARLY(**found)
-        yield Hypothesis("blocks-left-out", said, whole(walk.s[..., :kept], v[..., :kept, :]))
-    yield Hypothesis("no-advance", Attention.NO_ADVANCE(), again)
-    said = Attention.NO_ADVANCE_OF_ONE(name=names[1])
-    yield Hypothesis("no-advance", said, whole(walk.s[..., place], v))
-    said = Attention.NO_ADVANCE_OF_ONE(name=names[2])
-    yield Hypothesis("no-advance", said, whole(walk.s, v[..., place, :]))
+    loop, lse = _loop(evidence, walk), _other_result(evidence)
+    again = list(turns.no_advance(loop))
+    for found in again[: -len(loop.names)]:  # of both tensors
+        if lse is not None and isinstance(found.result, tuple) and bool(((lse - found.result[1]).abs() < 1e-2).all()):
+            yield found
+    yield from turns.ends_too_early(loop)
+    yield from again
+
+
+def _loop(evidence: Compared, walk: Walk) -> Loop:
+    def of(of_k: Index, of_v: Index) -> Results:
+        return whole(walk.s[..., of_k], walk.v[..., of_v, :])
+
+    (M, N), names = walk.s.shape[-2:], evidence.exercise.arguments
+    o = evidence.exercise.results[0].name
+    return Loop(
+        N, walk.step, (names[1], names[2]), of, others=("queries", M), rescales=True,
+        terms=f"keys reach {o}", last=f"tile of keys is in {o}",
+    )  # fmt: skip
 
 
 def at_the_end(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
@@ -324,15 +327,12 @@ def _rounded_on_the_way(
     short = "bf16" if dtype == torch.bfloat16 else "fp16"
     at, right = walk.so_far, torch.exp(falls(walk.so_far))
 
-    def rounded(numbers: torch.Tensor, to: torch.dtype = dtype) -> torch.Tensor:
-        return numbers.float().to(to).double()
-
     def with_p(p: Callable, reached: torch.Tensor = at, of_sum: Callable = lambda p: p) -> Results:
         """Returns o and lse where `p` makes each tile of p from the scores less `reached`; `of_sum` is applied to p
         before it is summed."""
         made = [p(s - reached[..., turn, None]) for turn, (s, _) in enumerate(walk.tiles)]
         total = folded(torch.stack([of_sum(one).sum(dim=-1) for one in made], dim=-1), torch.exp(falls(reached)))
-        outs = torch.stack([rounded(one) @ v for one, (_, v) in zip(made, walk.tiles)], dim=-1)
+        outs = torch.stack([rounded(one, dtype) @ v for one, (_, v) in zip(made, walk.tiles)], dim=-1)
         acc = folded(outs, torch.exp(falls(reached))[..., None, :])
         return acc / total[..., None], reached[..., -1] + total.log()
 
@@ -340,11 +340,11 @@ def _rounded_on_the_way(
         yield "finite-start", Attention.STARTS_AT_0(dtype=short), with_p(torch.exp, at.clamp(min=0.0))
     acc, outs = torch.zeros_like(walk.outs(at)[..., 0]), walk.outs(at)
     for turn in range(len(walk.tiles)):
-        acc = rounded(acc * right[..., turn, None] + outs[..., turn])
+        acc = rounded(acc * right[..., turn, None] + outs[..., turn], dtype)
     said, total = Attention.HALF_ACCUMULATOR(dtype=short), folded(walk.sums(at), right)
     yield "half-accumulator", said, (acc / total[..., None], at[..., -1] + total.log())
     said = Attention.ROUNDED_SUM(dtype=short, lse=lse)
-    yield "rounded-too-early", said, with_p(torch.exp, of_sum=rounded)
+    yield "rounded-too-early", said, with_p(torch.exp, of_sum=lambda p: rounded(p, dtype))
     for base in (LN_2, 1.0):
         found = with_p(lambda d, base=base: torch.exp(rounded(d / base, torch.float16) * base))
         yield "rounded-too-early", Attention.ROUNDED_EXPONENT(), found
@@ -353,6 +353,6 @@ def _rounded_on_the_way(
         found = whole(rounded(walk.s / unit, torch.float16) * unit, v)
         yield "rounded-too-early", Attention.ROUNDED_SCORES(lse=lse), found
     for unit in (1.0, LN_2):
-        scaled = rounded(q * q.shape[-1] ** -0.5 / unit) * unit
+        scaled = rounded(q * q.shape[-1] ** -0.5 / unit, dtype) * unit
         s = torch.where(walk.s.isneginf(), walk.s, scaled @ k.mT)  # hidden keys stay hidden
         yield "rounded-too-early", Attention.ROUNDED_QUERIES(dtype=short, lse=lse), whole(s, v)

@@ -6,7 +6,7 @@ dq = dS k / sqrt(D). Tensor cores multiply tiles of one dtype, so P and dS are r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -24,20 +24,21 @@ from grader.operations.attention import (
     explains,
 )
 from grader.operations.hypothesis import Hypothesis, reread
-from grader.sentences import Fields, Said
+from grader.operations.mistakes import turns
+from grader.operations.mistakes.half_precision import rounded
+from grader.operations.mistakes.turns import Index, Loop
+from grader.sentences import Said
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
 CAUSES = (
-    "wrong-lse", "wrong-scale", "bases-mixed", "block-maximum", "wrong-delta", "wrong-factor", "only-last-block",
-    "blocks-left-out", "no-advance", "padding-counted", "strides-of-another", "stride-ignored", "batch-zero",
-    "head-zero", "head-across-batches", "not-turned", "half-accumulator", "rounded-too-early",
+    "wrong-lse", "wrong-scale", "bases-mixed", "block-maximum", "wrong-delta", "wrong-factor", "strides-of-another",
+    "stride-ignored", "head-across-batches", "not-turned", "rounded-too-early",
 )  # fmt: skip
 
 SLACK = 1.25  # where a sum has one term, all of the error may be two roundings: of P or dS, and of the result
 HUGE = 4.0  # -lse: exp(-lse) times a delta of ordinary size may pass the largest number of fp16
-Rounded = Callable[[torch.Tensor], torch.Tensor]
 Q, K, V, DO = 0, 1, 2, 5  # places of the arguments that have heads, tokens and elements
 
 
@@ -168,45 +169,31 @@ def _in_the_scale(evidence: Compared, pairs: Pairs) -> Iterator[Hypothesis]:
 
 
 def _in_walks(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> Iterator[Hypothesis]:
-    """Yields turns that replace a sum, loops that make too few turns, and turns that read the first tile again, in the
-    walk that made the result: dq comes from a walk over the keys, dk and dv come from a walk over the queries."""
-    name, (dq, dk, dv) = evidence.returns, pairs.results()
-    (M, N), of_keys = pairs.s.shape[-2:], name == "dq"
-    total, count, step, other = (N, M, steps[1], steps[0]) if of_keys else (M, N, steps[0], steps[1])
-    words = dict(name=name, walked="keys" if of_keys else "queries")
+    """Yields mistakes in the walk that made the result: dq comes from a walk over the keys, dk and dv come from a walk
+    over the queries."""
+    name, (M, N) = evidence.returns, pairs.s.shape[-2:]
+    tensors = {one: getattr(pairs, one) for one in ("q", "k", "v", "do", "lse", "delta")}
+    names: tuple[str, ...] = ("k", "v") if name == "dq" else ("q", "do", "lse", "delta")
 
-    def part(walked: slice) -> Results:
-        if of_keys:
-            return pairs.ds[..., walked] @ pairs.k[..., walked, :] * pairs.scale, dk, dv
-        ds, p = pairs.ds[..., walked, :], pairs.p[..., walked, :]
-        return dq, ds.mT @ pairs.q[..., walked, :] * pairs.scale, p.mT @ pairs.do[..., walked, :]
+    def of(*indices: Index) -> Results:
+        found = dict(zip(names, indices))
+        parts = {one: tensors[one] if one not in found else tensors[one][..., found[one], :] for one in tensors
+                 if one != "lse"}  # fmt: skip
+        lse = tensors["lse"][..., found["lse"]] if "lse" in found else tensors["lse"]
+        p = torch.exp(parts["q"] @ parts["k"].mT * pairs.scale - lse[..., None])
+        ds = p * (parts["do"] @ parts["v"].mT - parts["delta"])
+        return ds @ parts["k"] * pairs.scale, ds.mT @ parts["q"] * pairs.scale, p.mT @ parts["do"]
 
-    if total <= step:
-        return
-    last = slice((total - 1) // step * step, total)
-    yield Hypothesis("only-last-block", Backward.ONLY_LAST_TILE(**words), part(last))
-    for kept in range(step, total, step):
-        found: Fields = dict(kept=kept, total=total, **words)
-        others = "queries" if of_keys else "keys"
-        ends_there = kept == -(-count // step) * step and count < total
-        said = Backward.LOOPS_OVER_THE_OTHERS(others=others, count=count, **found)
-        yield Hypothesis("blocks-left-out", said if ends_there else Backward.ENDS_TOO_EARLY(**found), part(slice(kept)))
-    yield from _not_advanced(pairs, of_keys, torch.arange(total) % step)
-
-
-def _not_advanced(pairs: Pairs, of_keys: bool, place: torch.Tensor) -> Iterator[Hypothesis]:
-    """Yields walks that read the first tile of some tensors in each turn; `place` is the query or key read for each."""
-    alike = ("k", "v") if of_keys else ("q", "do")
-    for names in (alike, *((name,) for name in alike), () if of_keys else (*alike, "lse", "delta")):
-        given = {name: getattr(pairs, name) for name in ("q", "k", "v", "do", "lse", "delta")}
-        given |= {name: one[..., place] if name == "lse" else one[..., place, :] for name, one in given.items()
-                  if name in names}  # fmt: skip
-        p = torch.exp(given["q"] @ given["k"].mT * pairs.scale - given["lse"][..., None])
-        ds = p * (given["do"] @ given["v"].mT - given["delta"])
-        results = ds @ given["k"] * pairs.scale, ds.mT @ given["q"] * pairs.scale, p.mT @ given["do"]
-        if names:
-            said = Backward.NO_ADVANCE(names=", ".join(names[:-1]) + (" and " if names[1:] else "") + names[-1])
-            yield Hypothesis("no-advance", said, results)
+    walked, others = (("keys", N), ("queries", M)) if name == "dq" else (("queries", M), ("keys", N))
+    step, still = (steps[1], ()) if name == "dq" else (steps[0], (names[:2], names[:1], names[1:2], names))
+    loop = Loop(
+        walked[1], step, names, of, others=others,
+        terms=f"{walked[0]} reach {name}", last=f"tile of {walked[0]} is in {name}",
+    )  # fmt: skip
+    if loop.count > loop.step:
+        yield from turns.only_last(loop)
+        yield from turns.ends_too_early(loop)
+        yield from turns.no_advance(loop, still)
 
 
 def _not_turned(pairs: Pairs, rows: int, keys: int) -> Iterator[Hypothesis]:
@@ -256,24 +243,22 @@ def _rounded_on_the_way(
     dtype = evidence.trial.dtype
     short = "bf16" if dtype == torch.bfloat16 else "fp16"
 
-    def rounded(numbers: torch.Tensor, to: torch.dtype = dtype) -> torch.Tensor:
-        return numbers.float().to(to).double()
-
     def results(p: torch.Tensor, ds: torch.Tensor) -> Results:
-        return pairs.results(rounded(p), rounded(ds))
+        return pairs.results(rounded(p, dtype), rounded(ds, dtype))
 
     p, dp, delta, lse = pairs.p, pairs.dp, pairs.delta, pairs.lse[..., None]
-    products = rounded(pairs.o * pairs.do).sum(dim=-1, keepdim=True)
+    products = rounded(pairs.o * pairs.do, dtype).sum(dim=-1, keepdim=True)
     for sentence, found in (
-        (Backward.DELTA_ROUNDED, dp - rounded(delta)), (Backward.DELTA_FROM_ROUNDED_PRODUCTS, dp - products),
-        (Backward.DELTA_FROM_ROUNDED_PRODUCTS, dp - rounded(products)), (Backward.DP_ROUNDED, rounded(dp) - delta),
-        (Backward.DP_ROUNDED, rounded(dp) - rounded(delta)),
+        (Backward.DELTA_ROUNDED, dp - rounded(delta, dtype)), (Backward.DELTA_FROM_ROUNDED_PRODUCTS, dp - products),
+        (Backward.DELTA_FROM_ROUNDED_PRODUCTS, dp - rounded(products, dtype)),
+        (Backward.DP_ROUNDED, rounded(dp, dtype) - delta),
+        (Backward.DP_ROUNDED, rounded(dp, dtype) - rounded(delta, dtype)),
     ):  # fmt: skip
         yield "rounded-too-early", sentence(dtype=short), results(p, p * found)
     for name in ("q", "k"):
         for unit in (1.0, LN_2):
             factors = {"q": pairs.q, "k": pairs.k}
-            factors[name] = rounded(factors[name] * pairs.scale / unit) * unit
+            factors[name] = rounded(factors[name] * pairs.scale / unit, dtype) * unit
             other = torch.exp(factors["q"] @ factors["k"].mT - lse)
             said = Backward.FACTOR_ROUNDED(name=name, dtype=short)
             yield "rounded-too-early", said, results(other, other * (dp - delta))
@@ -282,18 +267,18 @@ def _rounded_on_the_way(
         yield "rounded-too-early", Backward.SCORES_ROUNDED(), results(other, other * (dp - delta))
     said = Backward.HALF_ACCUMULATOR(name=evidence.returns, dtype=short)
     rows, keys = steps
-    p, ds = rounded(p), rounded(pairs.ds)
+    p, ds = rounded(p, dtype), rounded(pairs.ds, dtype)
     in_turns = (
-        _folded(ds.split(keys, dim=-1), pairs.k.split(keys, dim=-2), rounded) * pairs.scale,
-        _folded(ds.mT.split(rows, dim=-1), pairs.q.split(rows, dim=-2), rounded) * pairs.scale,
-        _folded(p.mT.split(rows, dim=-1), pairs.do.split(rows, dim=-2), rounded),
+        _folded(ds.split(keys, dim=-1), pairs.k.split(keys, dim=-2), dtype) * pairs.scale,
+        _folded(ds.mT.split(rows, dim=-1), pairs.q.split(rows, dim=-2), dtype) * pairs.scale,
+        _folded(p.mT.split(rows, dim=-1), pairs.do.split(rows, dim=-2), dtype),
     )
     yield "half-accumulator", said, in_turns
 
 
-def _folded(tiles: Sequence[torch.Tensor], factors: Sequence[torch.Tensor], rounded: Rounded) -> torch.Tensor:
+def _folded(tiles: Sequence[torch.Tensor], factors: Sequence[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
     """Returns the sum of the products of tiles and factors, rounded after each addition."""
     found = 0 * (tiles[0] @ factors[0])
     for tile, factor in zip(tiles, factors):
-        found = rounded(found + tile @ factor)
+        found = rounded(found + tile @ factor, dtype)
     return found

@@ -14,7 +14,7 @@ from grader.sentences import Sentence
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
-CAUSES = ("index-ignored", "first-index", "row-zero", "neighbouring-row", "neighbouring-index")
+CAUSES = ("index-ignored", "first-index", "neighbouring-row", "neighbouring-index")
 
 
 class GatherRows(Sentence):

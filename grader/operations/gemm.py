@@ -13,30 +13,25 @@ from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis, reread, supposed, total
+from grader.operations.mistakes import half_precision, lanes, turns
+from grader.operations.mistakes.half_precision import LARGEST_IN_FP16, rounded
+from grader.operations.mistakes.turns import Loop
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
-LARGEST_HALF = 65504.0
 ROUNDED_IN_HALF = 2.0**-8  # of the largest sum on the way: a few roundings of fp16
 LEFT_OUT = 2.0  # u of |terms|: see `rounding`
 TELLING = 16  # elements: fewer may fit rounded operands by chance
 
-CAUSES = (
-    "padding-counted", "half-accumulator", "k-tail", "last-step", "last-term", "no-advance", "advance-without-stride",
-    "corner-swapped", "step-as-corner",
-)  # fmt: skip
+CAUSES = ("advance-without-stride", "corner-swapped", "step-as-corner")
 PLAIN_CAUSES = ("rounded-operands",)
 
 
 class Gemm(Sentence):
     """Sentences about wrong products."""
 
-    HALF_ACCUMULATOR = (
-        "Exact integer sums go wrong above 2048: the accumulator is fp16, which holds only even numbers there. Keep it "
-        "in fp32."
-    )
     OVERFLOWS_ON_THE_WAY = (
         "Sums pass 65504, the largest number of fp16, before all terms are in, and stay infinite: the accumulator is "
         "fp16. Keep it in fp32."
@@ -46,12 +41,6 @@ class Gemm(Sentence):
         "a and b are cut to tf32, 11 significant bits, before the product. tl.dot does so with fp32 unless its "
         'input_precision chooses another way: "tf32x3" and "ieee" keep the digits.'
     )
-    PADDING_COUNTED = "The {padding} lanes past the end of K take part in the sum."
-    LAST_TERM = "The last term of each sum is left out."
-    K_TAIL = "Only the first {kept} of {K} terms of each sum are there: the loop, or its mask, ends too early."
-    LAST_STEP = "Only the last step along K is left: each step replaces the sum, none adds to it."
-    NO_ADVANCE = "Every step along K reads the same blocks of a and b: no pointer advances."
-    NO_ADVANCE_OF_ONE = "Every step along K reads the same block of {name}: its pointers do not advance."
     ADVANCE_WITHOUT_STRIDE = (
         "The pointers to b advance by BLOCK_K elements of memory, not by BLOCK_K rows: the step lacks its stride."
     )
@@ -90,19 +79,20 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
         return  # of a product alone
     a, b = as_tensors(inputs)
     K, step = a.shape[1], evidence.constants.get("BLOCK_K", 0)
-    if _counts_past_2048(a, b) and "exact" in evidence.right_before:
-        yield Hypothesis("half-accumulator", Gemm.HALF_ACCUMULATOR(), None)
-    for said, rounded in _rounded_operands((a, b)) if evidence.comparison.wrong.numel() >= TELLING else ():
-        for found in supposed(evidence, "rounded-operands", said, rounded):
-            sure = isinstance(found.result, torch.Tensor) and _is_all_of_it(evidence, found.result, rounded)
+    if torch.equal(a, a.round()) and torch.equal(b, b.round()):
+        yield from half_precision.above_2048(evidence, a[:1] * b[:, :1].T)
+    for said, fewer in _rounded_operands((a, b)) if evidence.comparison.wrong.numel() >= TELLING else ():
+        for found in supposed(evidence, "rounded-operands", said, fewer):
+            sure = isinstance(found.result, torch.Tensor) and _is_all_of_it(evidence, found.result, fewer)
             yield replace(found, result=None) if sure else found
     if step > 0 and (padding := -K % step):
-        yield Hypothesis("padding-counted", Gemm.PADDING_COUNTED(padding=padding), a @ b + padding)
+        said = lanes.counted(padding, "K")
+        yield Hypothesis("padding-counted", said, a @ b + padding)
     if 0 < step < K:
         yield from _steps_along_k(evidence, a, b, step)
         yield from _corners(evidence, a, b, step)
     if K > 1:
-        yield Hypothesis("last-term", Gemm.LAST_TERM(), a[:, :-1] @ b[:-1])
+        yield turns.last_left_out("term", a[:, :-1] @ b[:-1])
     if _overflows_on_the_way(evidence, a, b, step or K):
         yield Hypothesis("half-accumulator", Gemm.OVERFLOWS_ON_THE_WAY(), None)
 
@@ -120,8 +110,8 @@ def _overflows_on_the_way(evidence: Compared, a: torch.Tensor, b: torch.Tensor, 
     for start in range(0, a.shape[1], max(step, 1)):
         sums = sums + a[:, start : start + step] @ b[start : start + step]
         largest = torch.maximum(largest, sums.abs())
-    rounded = (out - ref).abs() <= ROUNDED_IN_HALF * largest
-    return bool((largest[lost] > LARGEST_HALF).all() and rounded[wrong & ~lost].all())
+    near = (out - ref).abs() <= ROUNDED_IN_HALF * largest
+    return bool((largest[lost] > LARGEST_IN_FP16).all() and near[wrong & ~lost].all())
 
 
 def _rounded_operands(inputs: Sequence[torch.Tensor]) -> Iterator[tuple[Said, list[torch.Tensor]]]:
@@ -129,7 +119,7 @@ def _rounded_operands(inputs: Sequence[torch.Tensor]) -> Iterator[tuple[Said, li
     shorter = {"bf16": (torch.bfloat16,), "fp8": (torch.float8_e4m3fn, torch.float8_e5m2), "fp16": (torch.float16,)}
     for short, dtypes in shorter.items():
         for dtype in dtypes:
-            yield Gemm.ROUNDED_OPERANDS(dtype=short), [tensor.float().to(dtype).double() for tensor in inputs]
+            yield Gemm.ROUNDED_OPERANDS(dtype=short), [rounded(tensor, dtype) for tensor in inputs]
     yield Gemm.ROUNDED_OPERANDS(dtype="bf16"), [_cut(tensor, 16) for tensor in inputs]
     yield Gemm.CUT_TO_TF32(), [_cut(tensor, 13) for tensor in inputs]
 
@@ -139,30 +129,28 @@ def _cut(tensor: torch.Tensor, bits: int) -> torch.Tensor:
     return (tensor.float().view(torch.int32) >> bits << bits).view(torch.float32).double()
 
 
-def _is_all_of_it(evidence: Compared, result: torch.Tensor, rounded: list[torch.Tensor]) -> bool:
+def _is_all_of_it(evidence: Compared, result: torch.Tensor, operands: list[torch.Tensor]) -> bool:
     """Returns whether c is fp32 and has all of this result's digits that fp32 keeps: no other result has them by
     chance."""
     out, wanted = evidence.comparison.out, evidence.wanted
     if wanted.dtype != torch.float32:
         return False
     same = (out == result) | (out.isnan() & result.isnan())
-    near = (out.double() - result).abs() <= tolerance(wanted.bound, rounded, result, wanted.dtype)
+    near = (out.double() - result).abs() <= tolerance(wanted.bound, operands, result, wanted.dtype)
     return bool((same | near).all())
 
 
 def _steps_along_k(evidence: Compared, a: torch.Tensor, b: torch.Tensor, step: int) -> Iterator[Hypothesis]:
-    """Yields mistakes in the loop over K: steps left out, pointers that do not advance, or by the wrong stride."""
-    K = a.shape[1]
+    """Yields mistakes in the loop over K."""
+    K, names = a.shape[1], tuple(evidence.exercise.arguments)
+    loop = Loop(
+        K, step, names, lambda of_a, of_b: a[:, of_a] @ b[of_b],
+        terms="terms of each sum are there", last="step along K is left",
+    )  # fmt: skip
+    yield from turns.ends_too_early(loop)
+    yield from turns.only_last(loop)
+    yield from turns.no_advance(loop)
     sizes = {start: min(step, K - start) for start in range(0, K, step)}
-    for kept in list(sizes)[1:]:
-        yield Hypothesis("k-tail", Gemm.K_TAIL(kept=kept, K=K), a[:, :kept] @ b[:kept])
-    last = max(sizes)
-    yield Hypothesis("last-step", Gemm.LAST_STEP(), a[:, last:] @ b[last:])
-    yield Hypothesis("no-advance", Gemm.NO_ADVANCE(), total(a[:, :n] @ b[:n] for n in sizes.values()))
-    same_of_a = total(a[:, :n] @ b[k : k + n] for k, n in sizes.items())
-    yield Hypothesis("no-advance", Gemm.NO_ADVANCE_OF_ONE(name="a"), same_of_a)
-    same_of_b = total(a[:, k : k + n] @ b[:n] for k, n in sizes.items())
-    yield Hypothesis("no-advance", Gemm.NO_ADVANCE_OF_ONE(name="b"), same_of_b)
     memory = as_tensor(evidence.inputs[1])
     shifted = {k: one for k, n in sizes.items() if (one := reread(memory[:n], memory.stride(), k)) is not None}
     if len(shifted) == len(sizes):
@@ -196,12 +184,3 @@ def _piece(matrix: torch.Tensor, row: int, column: int, rows: int, columns: int)
     there = matrix[row : row + rows, column : column + columns]
     piece[: there.shape[0], : there.shape[1]] = there
     return piece
-
-
-def _counts_past_2048(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Returns whether all operands are whole numbers and a running sum of c[0, 0] is more than 2048, up to which fp16
-    is exact."""
-    if not torch.equal(a, a.round()) or not torch.equal(b, b.round()):
-        return False
-    running = torch.cumsum(a[:1, :].T * b[:, :1], dim=0).abs()
-    return bool(running.max() > 2048)

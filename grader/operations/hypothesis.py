@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from grader.explain.evidence import Evidence
 
 
+Result = torch.Tensor | tuple[torch.Tensor, ...]  # float64 or int64: the result that is looked at, or all results
+
+
 @dataclass
 class Hypothesis:
     id: str
     sentence: Said
-    # float64 or int64: the result that is looked at, or all results; None: other evidence has decided already
-    result: torch.Tensor | tuple[torch.Tensor, ...] | None
+    result: Result | None  # None: other evidence has decided already
     # How much arithmetic may add on top of the bound, [result's shape], as the terms are not those of the right result.
     rounding: torch.Tensor | None = None
     line: int = 0  # the line of the text that shows this mistake; 0: none does
@@ -37,6 +39,13 @@ def supposed(evidence: Evidence, id: str, sentence: Said, arguments: Sequence[Ar
         bound = evidence.wanted.bound
         rounding = None if bound in EXACT else arithmetic(bound, arguments, result)
         yield Hypothesis(id, sentence, result, rounding)
+
+
+def with_others(
+    evidence: Evidence, id: str, sentence: Said, inputs: Sequence[Argument], others: dict[int, torch.Tensor]
+) -> Iterator[Hypothesis]:
+    """Yields the mistake of computing with other arguments at these places."""
+    return supposed(evidence, id, sentence, [others.get(place, one) for place, one in enumerate(inputs)])
 
 
 def reread(tensor: torch.Tensor, strides: tuple[int, ...], further: int = 0) -> torch.Tensor | None:

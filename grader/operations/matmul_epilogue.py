@@ -15,6 +15,7 @@ from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations import gemm
 from grader.operations.hypothesis import Hypothesis
+from grader.operations.mistakes import column_vectors
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
@@ -23,14 +24,12 @@ if TYPE_CHECKING:
 SLOPE = 0.01
 OTHER_SLOPES = (0.1, 0.001, 0.2, 0.02, 0.05)
 
-CAUSES = ("bias-by-row", "no-bias", "act-before-bias", "bias-twice", "no-activation", "slope-swapped", "wrong-slope")
+CAUSES = ("act-before-bias", "bias-twice", "no-activation", "slope-swapped", "wrong-slope")
 
 
 class MatmulEpilogue(Sentence):
     """Sentences about a wrong bias or a wrong activation."""
 
-    NO_BIAS = "{result} lacks the bias: it is the activation of the product alone."
-    BIAS_BY_ROW = "The bias is added by row: bias[n] belongs to column n of c."
     BIAS_TWICE = "The bias is added twice: once for each tile is enough."
     NO_ACTIVATION = "{result} holds the sums as they are: those below 0 have to be multiplied by 0.01."
     ACT_BEFORE_BIAS = "The activation comes before the bias: sums that the bias takes across 0 have the wrong factor."
@@ -71,8 +70,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     (a, b, bias), c = as_tensors(inputs), evidence.returns
     product = a @ b
     sum_ = product + bias
-    yield Hypothesis("no-bias", MatmulEpilogue.NO_BIAS(result=c), _leaky(product))
-    yield from _bias_along_rows(product, bias)
+    yield from column_vectors.mistakes(evidence, inputs, bias=2)
     yield Hypothesis("bias-twice", MatmulEpilogue.BIAS_TWICE(), _leaky(sum_ + bias))
     yield Hypothesis("no-activation", MatmulEpilogue.NO_ACTIVATION(result=c), sum_)
     yield Hypothesis("act-before-bias", MatmulEpilogue.ACT_BEFORE_BIAS(), _leaky(product) + bias)
@@ -85,11 +83,3 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 def _leaky(sum_: torch.Tensor) -> torch.Tensor:
     return leaky_relu(sum_, SLOPE)
-
-
-def _bias_along_rows(product: torch.Tensor, bias: torch.Tensor) -> Iterator[Hypothesis]:
-    """Yields the bias added along the rows, as far as it goes; further down lanes are masked, and add 0."""
-    M, N = product.shape
-    along = torch.zeros(M, dtype=bias.dtype)
-    along[: min(M, N)] = bias[:M]
-    yield Hypothesis("bias-by-row", MatmulEpilogue.BIAS_BY_ROW(), _leaky(product + along[:, None]))

@@ -6,7 +6,7 @@ Mistakes that have nothing to do with blocks are softmax's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,8 +14,9 @@ import torch
 from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations import softmax
-from grader.operations.hypothesis import Hypothesis, total
-from grader.operations.row_sum import too_many_turns
+from grader.operations.hypothesis import Hypothesis
+from grader.operations.mistakes import lanes, turns
+from grader.operations.mistakes.turns import Index, Loop
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
@@ -23,13 +24,9 @@ if TYPE_CHECKING:
 
 LEAST_BLOCK = 256  # columns that a right kernel takes at a time, of long rows
 ROUNDINGS = 4  # of the sum, in each turn
+FIRST_LOOP = "the first loop"
 
-CAUSES = (
-    *softmax.CAUSES, "not-rescaled", "rescale-inverted", "block-maximum", "finite-start", "blocks-left-out",
-    "only-last-block", "no-advance", "too-early", "stand-in-kept",
-    "old-maximum", "maximum-forgotten",
-)  # fmt: skip
-PLAIN_CAUSES = softmax.PLAIN_CAUSES
+CAUSES = ("block-maximum", "finite-start", "too-early", "stand-in-kept", "old-maximum", "maximum-forgotten")
 LOST_DIGITS = softmax.LOST_DIGITS
 
 
@@ -37,10 +34,6 @@ class OnlineSoftmax(Sentence):
     """Sentences about mistakes in the start, in rows that lie far below 0 or hold -inf, in rescaling, in the turns of
     both loops."""
 
-    ONE_LANE_COUNTED = "The lane past the end of each row takes part in the sum: exp of what they hold has to be 0."
-    LANES_COUNTED = (
-        "The {lanes} lanes past the end of each row take part in the sum: exp of what they hold has to be 0."
-    )
     NAN_FROM_THE_START = (
         "{name} is NaN everywhere, as where 0 meets infinity. Before the first block the maximum is -inf and the sum "
         "is 0: its factor has to be exp(old maximum - new maximum), which is 0 then. Turned round it is infinite, and "
@@ -91,21 +84,6 @@ class OnlineSoftmax(Sentence):
     TOO_EARLY = (
         "Blocks are divided by the sum as it was when they were loaded: the maximum and the sum are known only when "
         "the row is done, and a second walk stores the results."
-    )
-    ONLY_LAST_BLOCK = (
-        "Only the last block of each row is in the sum: each turn of the loop replaces it, none adds to it. So it is, "
-        "too, where the maximum so far stays -inf: then the factor of the sum is 0 in every turn."
-    )
-    ENDS_TOO_EARLY = (
-        "Only the first {kept} of {columns} columns of each row are in the maximum and the sum: the first loop ends "
-        "too early."
-    )
-    TOO_MANY_TURNS = (
-        "Columns count several times in the sum: the first loop makes {made:#turn} for {columns:#column} in blocks of "
-        "{step}, and {turns} {are} enough. Let its range step by BLOCK_N = {step}, and not by {apart}."
-    )
-    NO_ADVANCE = (
-        "Every turn of the first loop reads the same block, the first one: the columns do not move with the loop."
     )
     STORES_FIRST_BLOCK = (
         "The second loop stores the results of the first block again and again: it has to load its own."
@@ -177,17 +155,16 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
         yield from _too_many_turns(x, step)
         if step < x.shape[1]:
             yield from _in_rescaling(walk)
-            yield from _in_turns(walk)
+            yield from _in_turns(evidence, walk)
     yield from softmax.mistakes(evidence, inputs)
 
 
 def _padding_counted(x: torch.Tensor, padding: int) -> Hypothesis:
     shift = x.amax(dim=1, keepdim=True).clamp(min=0.0)  # the padding takes part in the maximum too
     e = torch.exp(x - shift)
-    one_lane, lanes = OnlineSoftmax.ONE_LANE_COUNTED, OnlineSoftmax.LANES_COUNTED
-    sentence = one_lane() if padding == 1 else lanes(lanes=padding)
     total = e.sum(dim=1, keepdim=True) + padding * torch.exp(-shift)
-    return Hypothesis("padding-counted", sentence, e / total)
+    said = lanes.counted(padding, rest=": exp of what they hold has to be 0.")
+    return Hypothesis("padding-counted", said, e / total)
 
 
 def _in_the_start(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
@@ -271,13 +248,12 @@ def _rescaled(added: torch.Tensor, maxima: torch.Tensor, sign: float) -> torch.T
 def _too_many_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """Yields first loops with too many turns, each of which adds the exponentials of a whole block."""
     e = _exp(x - x.amax(dim=1, keepdim=True))
-    for found, times in too_many_turns(x.shape[1], step):
+    for said, times, made in turns.too_many(x.shape[1], step, FIRST_LOOP, " in the sum"):
         result = e / (e @ times)[:, None]
-        rounding = result * (ROUNDINGS * found["made"] * U32)
-        yield Hypothesis("no-advance", OnlineSoftmax.TOO_MANY_TURNS(**found), result, rounding)
+        yield Hypothesis("no-advance", said, result, result * (ROUNDINGS * made * U32))
 
 
-def _in_turns(walk: Walk) -> Iterator[Hypothesis]:
+def _in_turns(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
     """Yields turns that read the wrong block, loops that make too few turns, and results stored before the sum is
     known."""
     N, step, so_far = walk.x.shape[1], walk.step, walk.so_far
@@ -286,20 +262,21 @@ def _in_turns(walk: Walk) -> Iterator[Hypothesis]:
     right = walk.results(so_far[:, -1:], final.sum(dim=1, keepdim=True))
     sums = torch.stack([walk.measured_against(so_far[:, k, None])[:, : k + 1].sum(dim=1) for k in range(blocks)], dim=1)
     yield Hypothesis("too-early", OnlineSoftmax.TOO_EARLY(), walk.results(so_far, sums))
-    result = walk.results(so_far[:, -1:], final[:, -1:])
-    yield Hypothesis("only-last-block", OnlineSoftmax.ONLY_LAST_BLOCK(), result)
-    for k in range(blocks - 1):
-        if not bool(so_far[:, k].isfinite().all()):
-            continue  # inf and NaN, which other mistakes give too
-        sentence = OnlineSoftmax.ENDS_TOO_EARLY(kept=(k + 1) * step, columns=N)
-        result = walk.results(so_far[:, k, None], sums[:, k, None])
-        # All of z is one number where x is one column, expanded; each end of the loop gives another one.
-        yield Hypothesis("blocks-left-out", sentence, result, may_be_constant=True)
-    first, columns = walk.maxima[:, :1], torch.arange(N)
-    e = _exp(walk.x[:, :step] - first)
-    again = total(e[:, : min(step, N - start)].sum(dim=1, keepdim=True) for start in range(0, N, step))
-    for sums in (blocks * walk.sums[:, :1], again):
-        yield Hypothesis("no-advance", OnlineSoftmax.NO_ADVANCE(), walk.results(first, sums))
+
+    def of(columns: Index) -> torch.Tensor:
+        """Returns z where the maximum and the sum are those of some columns."""
+        part = walk.x[:, columns]
+        return _exp(walk.x - part.amax(dim=1, keepdim=True)) / walked(part, part.shape[1]).sums
+
+    terms, names = "columns of each row are in the maximum and the sum", (evidence.exercise.arguments[0],)
+    loop = Loop(N, step, names, of, terms=terms, loop=FIRST_LOOP, rescales=True)
+    yield from turns.only_last(loop)
+    for found, reached in zip(turns.ends_too_early(loop), so_far.T):
+        if bool(reached.isfinite().all()):  # else inf and NaN, which other mistakes give too
+            # All of z is one number where x is one column, expanded; each end of the loop gives another one.
+            yield replace(found, may_be_constant=True)
+    yield from turns.no_advance(loop)
+    columns = torch.arange(N)
     of_first, of_last = columns % step, (blocks - 1) * step + columns % step
     for source, stores in ((of_first, OnlineSoftmax.STORES_FIRST_BLOCK), (of_last, OnlineSoftmax.STORES_LAST_BLOCK)):
         if int(source.max()) < N:

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from grader.wire.messages import Finding
 
 CAUSES = (
-    "table-ignored", "table-row-zero", "row-beyond-page", "page-of-block", "page-size", "page-as-row", "no-advance",
+    "table-ignored", "table-row-zero", "row-beyond-page", "page-of-block", "page-size", "page-as-row",
     "page-and-row-swapped", "rescale-inverted", "beyond-the-table", "no-key-read", "past-the-end", "wrong-head",
-    "length-of-first", "padding-counted", "keys-lost", "keys-twice", "wrong-scale", "not-rescaled", "finite-start",
-    "wrong-join", "bases-mixed", "not-divided", "empty-sequence", "empty-split", "strides-of-another",
+    "length-of-first", "keys-lost", "keys-twice", "wrong-scale", "not-rescaled", "finite-start",
+    "wrong-join", "bases-mixed", "empty-sequence", "empty-split", "strides-of-another",
 )  # fmt: skip
 MOST_SHARE = 8  # blocks of a split, where their number is fixed
 MOST_EXPLAINED = 1 << 19  # scores: every mistake computes them anew

@@ -13,12 +13,13 @@ import torch
 from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis, reread, supposed
+from grader.operations.mistakes import first_of_all, operands
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
-CAUSES = ("neighbours-paired", "new-for-old", "position-is-s", "batch-zero", "head-zero")
+CAUSES = ("neighbours-paired", "new-for-old", "position-is-s")
 PLAIN_CAUSES = ("rotated-back", "one-sign", "half-unrotated", "tables-swapped", "one-position")
 
 
@@ -52,11 +53,7 @@ class Rope(Sentence):
     POSITIONS_OF_BATCH_ZERO = "Every batch is rotated by the {positions} of batch 0."
     FIRST_OF_POSITIONS = "Every position of a batch is rotated by the first of its {positions}."
     FIRST_OF_ALL = "Every token is rotated by the first of all {positions}: a pointer alone loads one number."
-    ONE_TABLE_TWICE = "{z} is made from {used} twice: {left_out} is not used."
 
-    BATCH_ZERO = "Every batch of {z} is made from batch 0 of {q}."
-    HEAD_ZERO = "Every head of {z} is made from head 0 of {q}."
-    POSITION_ZERO = "Every position of {z} is made from position 0 of {q}."
     STRIDES_EXCHANGED = "The strides of heads and of positions of {q} are exchanged."
     HEAD_STRIDE_IGNORED = "The stride of {q} within a head is not used: its elements lie apart."
 
@@ -148,19 +145,16 @@ def _other_rows(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[
     said = Rope.FIRST_OF_ALL(positions=name)
     yield from supposed(evidence, "one-position", said, [q, cos, sin, positions[:1, :1].expand_as(positions)])
 
-    for used, left_out, tables in ((1, 2, [cos, cos]), (2, 1, [sin, sin])):
-        names = evidence.exercise.arguments
-        said = Rope.ONE_TABLE_TWICE(z=evidence.returns, used=names[used], left_out=names[left_out])
-        yield from supposed(evidence, "wrong-operand", said, [q, *tables, positions])
+    for used, left_out in ((1, 2), (2, 1)):
+        yield from operands.used_twice(evidence, inputs, used, left_out)
 
 
 def _other_elements(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
     """Yields elements of q that belong elsewhere in the result."""
     q, *others = inputs
-    name, z = evidence.exercise.arguments[0], evidence.returns
-    yield from supposed(evidence, "batch-zero", Rope.BATCH_ZERO(z=z, q=name), [q[:1].expand_as(q), *others])
-    yield from supposed(evidence, "head-zero", Rope.HEAD_ZERO(z=z, q=name), [q[:, :1].expand_as(q), *others])
-    yield from supposed(evidence, "one-position", Rope.POSITION_ZERO(z=z, q=name), [q[:, :, :1].expand_as(q), *others])
+    name = evidence.exercise.arguments[0]
+    for axis, id, part in ((0, "batch-zero", "batch"), (1, "head-zero", "head"), (2, "one-position", "position")):
+        yield from first_of_all.mistakes(evidence, inputs, id, axis, part)
     memory = as_tensor(evidence.inputs[0])
     b, h, s, d = memory.stride()
     readings = (

@@ -12,6 +12,8 @@ from grader.numerics.arguments import Argument, as_tensors
 from grader.numerics.roundoff import U32, UNIT_ROUNDOFF
 from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis
+from grader.operations.mistakes import exponentials, lanes
+from grader.operations.mistakes.turns import last_left_out
 from grader.operations.softmax import LOG_OF_SMALLEST, right_far_below_zero, right_with_hollow_blocks
 from grader.operations.softmax import LOST_DIGITS as LOST_DIGITS
 from grader.sentences import Said, Sentence, Value
@@ -19,12 +21,7 @@ from grader.sentences import Said, Sentence, Value
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
-CAUSES = (
-    "not-combined", "not-rescaled", "rescale-inverted", "parts-left-out", "padding-counted", "parts-padded",
-    "no-maximum", "inf-minus-inf", "underflow", "not-divided", "last-element", "wrong-sum",
-    "stand-in-kept",
-)  # fmt: skip
-PLAIN_CAUSES = ("exp2", "logarithm")
+CAUSES = ("not-combined", "parts-left-out", "parts-padded", "stand-in-kept")
 ROUNDINGS_OF_EXPONENTS = 3
 EXACTLY = 1e-6  # two sums in fp32 agree as well as that
 SUM = "{name} sums to {total:.6g} instead of 1: "
@@ -45,8 +42,6 @@ class SplitSoftmax(Sentence):
         "the factor of each block's sum is inverted; it is exp(maximum of the block - maximum of x), at most 1."
     )
     PARTS_LEFT_OUT = "Only the first {kept} of {parts} partial results are joined: what happens to the others?"
-    ONE_LANE_COUNTED = SUM + "the lane past the end of x takes part in the sum."
-    LANES_COUNTED = SUM + "the {lanes} lanes past the end of x take part in the sum."
     PARTS_PADDED = SUM + (
         "{parts} partial results stand in a block of {lanes} lanes, and the lanes past their end take part in the sum."
     )
@@ -62,20 +57,6 @@ class SplitSoftmax(Sentence):
     HOLLOW_BLOCK = (
         "{name} holds NaN: a block of x holds nothing but -inf. As long as a maximum is -inf, (-inf) - (-inf) is NaN."
     )
-    INF_MINUS_INF = "{name} holds NaN: x holds -inf, and (-inf) - (-inf) is NaN."
-    OVERFLOWS = "exp overflows: subtract the maximum of x before exponentiating, so that no exponent is above 0."
-    UNDERFLOWS = (
-        "exp underflows: every exponential is 0, and 0 / 0 is NaN. Subtract the maximum of x itself; a maximum that "
-        "begins with 0 never falls below it."
-    )
-    POWERS_OF_2 = "{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e)."
-    NOT_DIVIDED = SUM + "the exponentials are not divided by their sum."
-    LOGARITHMS = "{name} holds the logarithms of the probabilities."
-    LAST_LEFT_OUT = SUM + "the last element of x is left out of the sum."
-    WRONG_AS_FP16_ROUNDS = SUM + (
-        "the divisor is off by about the rounding of fp16. Keep maxima and sums in fp32, in scratch memory too."
-    )
-    WRONG_DIVISOR = SUM + "the divisor is wrong."
 
 
 @dataclass
@@ -104,7 +85,7 @@ class Parts:
     @property
     def lanes(self) -> int:
         """The number of lanes of a block that holds all partial results: a power of two."""
-        return 1 << (self.count - 1).bit_length()
+        return lanes.next_power_of_2(self.count)
 
     @property
     def largest(self) -> torch.Tensor:
@@ -130,9 +111,10 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
         yield from _badly_combined(evidence, parts)
     yield from _stand_in_kept(evidence, parts)
     yield from _padding(evidence, parts)
-    yield from _of_minus_infinity(evidence, parts)
-    yield from _without_maximum(evidence, x)
-    yield from _other_formulas(evidence, x)
+    yield from _hollow_block(evidence, parts)
+    yield from exponentials.without_maximum(evidence, x)
+    yield from exponentials.not_a_number(evidence, x)
+    yield from exponentials.other_formulas(evidence, x)
     yield from _wrong_sum(evidence, parts)
 
 
@@ -162,8 +144,8 @@ def _padding(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     shift = parts.largest.clamp(min=0.0)  # the padding takes part in the maximum too
     shifted, rescaled = torch.exp(parts.x - shift), parts.total * torch.exp(parts.largest - shift)
     passed_before = "softmax" in evidence.right_before
-    for id, lanes, sentence in _padded(evidence, parts):
-        added = lanes * torch.exp(-shift)
+    for id, padding, sentence in _padded(evidence, parts):
+        added = padding * torch.exp(-shift)
         yield Hypothesis(
             id, sentence, shifted / (rescaled + added), may_be_constant=id == "padding-counted" and passed_before
         )
@@ -178,11 +160,10 @@ def _padded(evidence: Compared, parts: Parts) -> Iterator[tuple[str, int, Said]]
     """Yields id, number of lanes and sentence for lanes that hold no element, or no partial result, and could count in
     the sum."""
     sum_ = _sum_of(evidence)
-    if lanes := parts.padding:
-        one_lane, more = SplitSoftmax.ONE_LANE_COUNTED, SplitSoftmax.LANES_COUNTED
-        yield "padding-counted", lanes, more(**sum_, lanes=lanes) if lanes > 1 else one_lane(**sum_)
-    if lanes := parts.lanes - parts.count:
-        yield "parts-padded", lanes, SplitSoftmax.PARTS_PADDED(**sum_, parts=parts.count, lanes=parts.lanes)
+    if padding := parts.padding:
+        yield "padding-counted", padding, lanes.counted(padding, "x", opening=f"{exponentials.sums_text(evidence)} the")
+    if padding := parts.lanes - parts.count:
+        yield "parts-padded", padding, SplitSoftmax.PARTS_PADDED(**sum_, parts=parts.count, lanes=parts.lanes)
 
 
 def _stand_in_kept(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
@@ -196,35 +177,10 @@ def _stand_in_kept(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
         yield Hypothesis("stand-in-kept", SplitSoftmax.STAND_IN_KEPT(name=evidence.returns), None)
 
 
-def _of_minus_infinity(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
-    hollow = bool((parts.maxima == -torch.inf).any())
+def _hollow_block(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
-    if not bool(nan.any()) or "softmax" not in evidence.right_before:
-        return
-    made = SplitSoftmax.HOLLOW_BLOCK if hollow else SplitSoftmax.INF_MINUS_INF
-    if hollow or bool((parts.x == -torch.inf).any()):
-        yield Hypothesis("inf-minus-inf", made(name=evidence.returns), None)
-
-
-def _without_maximum(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]:
-    largest, passed_before = x.max(), "softmax" in evidence.right_before
-    for shift in (torch.zeros_like(largest), x[0]):
-        naive = torch.exp((x - shift).float())
-        if bool(shift.isfinite()) and not bool(naive.isfinite().all()):
-            result = (naive / naive.sum()).double()
-            yield Hypothesis("no-maximum", SplitSoftmax.OVERFLOWS(), result, may_be_constant=passed_before)
-    if passed_before and bool(evidence.comparison.out.isnan().all()) and float(torch.exp(largest.float())) == 0:
-        yield Hypothesis("underflow", SplitSoftmax.UNDERFLOWS(), None)
-
-
-def _other_formulas(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]:
-    name, sum_, e = evidence.returns, _sum_of(evidence), torch.exp(x - x.max())
-    powers = torch.exp2(x - x.max())
-    yield Hypothesis("exp2", SplitSoftmax.POWERS_OF_2(name=name), powers / powers.sum())
-    yield Hypothesis("not-divided", SplitSoftmax.NOT_DIVIDED(**sum_), e)
-    if len(x) > 1:  # of a single element much is alike: its logarithm is 0
-        yield Hypothesis("logarithm", SplitSoftmax.LOGARITHMS(name=name), torch.log_softmax(x, dim=0))
-        yield Hypothesis("last-element", SplitSoftmax.LAST_LEFT_OUT(**sum_), e / e[:-1].sum())
+    if bool(nan.any()) and bool((parts.maxima == -torch.inf).any()) and "softmax" in evidence.right_before:
+        yield Hypothesis("inf-minus-inf", SplitSoftmax.HOLLOW_BLOCK(name=evidence.returns), None)
 
 
 def _wrong_sum(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
@@ -237,21 +193,19 @@ def _wrong_sum(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     allowed = 4 * tolerance("softmax", [parts.x], ref, evidence.wanted.dtype)
     if not bool(((out / total - ref).abs() <= allowed).all()):
         return
-    excess, sum_ = 1 / float(total) - 1, _sum_of(evidence)
+    excess = 1 / float(total) - 1
     if abs(excess) < ROUNDINGS_OF_EXPONENTS * U32 * abs(float(parts.largest)):
         return  # the divisor is as good as the exponents, which are rounded as x is, or as a logarithm of the sum
-    known = [("last-element", -float(ref[-1]), SplitSoftmax.LAST_LEFT_OUT(**sum_))]
+    last = last_left_out("element of x", None)
+    known = [(last.id, -float(ref[-1]), last.sentence)]
     each = float(torch.exp(-parts.largest) / parts.total)
-    known += [(id, lanes * each, sentence) for id, lanes, sentence in _padded(evidence, parts)]
+    known += [(id, padding * each, sentence) for id, padding, sentence in _padded(evidence, parts)]
     for id, added, sentence in known if evidence.wanted.dtype == torch.float32 else ():
         if abs(added) > 4 * EXACTLY and abs(excess - added) < EXACTLY:
             yield Hypothesis(id, sentence, None)
     coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[evidence.wanted.dtype])
-    if abs(excess) < coarsest / 64:
-        return
-    if abs(excess) < 2 * coarsest:
-        yield Hypothesis("low-precision", SplitSoftmax.WRONG_AS_FP16_ROUNDS(**sum_), None)
-    yield Hypothesis("wrong-sum", SplitSoftmax.WRONG_DIVISOR(**sum_), None)
+    if abs(excess) >= coarsest / 64:
+        yield from exponentials.wrong_divisor(evidence, [parts.x])
 
 
 def _sum_of(evidence: Compared) -> dict[str, Value]:

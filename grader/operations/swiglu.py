@@ -13,6 +13,8 @@ import torch
 from grader.numerics.arguments import Argument, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis, reread
+from grader.operations.mistakes import exchanged, operands
+from grader.operations.mistakes.half_precision import rounded
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
@@ -23,10 +25,10 @@ RESULTS = ("z", "dgate", "dup")
 
 CAUSES = (
     "sigmoid-overflow", "no-product-rule", "derivative-of-sigmoid", "sigmoid-for-silu", "silu-for-sigmoid",
-    "missing-factor", "roles-swapped", "outputs-swapped", "wrong-slope",
+    "missing-factor", "roles-swapped", "wrong-slope",
 )  # fmt: skip
 ALONE = {"dgate": "wrong-slope"}  # the cause where this result alone is wrong, and no formula fits
-PLAIN_CAUSES = ("exp2", "sigmoid-of-minus", "up-not-used")
+PLAIN_CAUSES = ("sigmoid-of-minus",)
 
 
 class Swiglu(Sentence):
@@ -38,7 +40,6 @@ class Swiglu(Sentence):
     POWERS_OF_TWO = "sigmoid is made with powers of 2, not of e: exp2 needs its argument times log2(e)."
     SIGMOID_OF_MINUS = "{z} is made with the sigmoid of -gate: 1 / (1 + exp(-gate)) is that of gate."
     SILU_TWICE = "{z} is made with gate * silu(gate): what is multiplied by gate is sigmoid(gate), and no silu."
-    UP_NOT_USED = "up is not used: gate stands in its place."
     SIGMOID_FOR_SILU = "{z} is made with sigmoid(gate) where silu(gate) = gate * sigmoid(gate) belongs."
     NO_DZ = "{gradient} lacks the factor dz: it is the gradient of sum(z), not of sum(dz * z)."
     NO_UP = "dgate lacks the factor up: what multiplies silu(gate) multiplies its derivative too."
@@ -49,7 +50,6 @@ class Swiglu(Sentence):
     SILU_FOR_SIGMOID = "In dgate silu stands where sigmoid belongs: of s (1 + g (1 - s)) each s is sigmoid(g)."
     TERMS_SUBTRACTED = "In dgate the two terms of the product rule are subtracted: they are added."
 
-    RESULTS_EXCHANGED = "{one} and {other} are exchanged: each holds what belongs into the other."
     INPUTS_EXCHANGED = "gate and up are exchanged: silu is taken of gate, and up is its factor."
     STRIDES_OF_ANOTHER = "{name} is addressed with the strides of {other}: each input has its own."
 
@@ -99,7 +99,11 @@ def rounding_of_dgate(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Te
 def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     dz, gate, up = given = as_tensors(inputs)
     yield from _strides_of_another(evidence)
-    yield from _exchanged(evidence, given)
+    right = evidence.exercise.expected(given)
+    yield from exchanged.mistakes(right, RESULTS)
+    z, dgate, dup = evidence.exercise.expected([dz, up, gate])
+    for results in ((z, dgate, dup), (z, dup, dgate)):
+        yield Hypothesis("roles-swapped", Swiglu.INPUTS_EXCHANGED(), results)
     s = torch.sigmoid(gate)
     z, dgate, dup = _with_sigmoid(s, *given)
     e = torch.exp(gate.float())
@@ -109,7 +113,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield Hypothesis("sigmoid-of-minus", said, _with_sigmoid(1 - s, *given))
     said = Swiglu.SILU_TWICE(z=evidence.returns)
     yield Hypothesis("silu-for-sigmoid", said, _with_sigmoid(gate * s, *given))
-    yield Hypothesis("up-not-used", Swiglu.UP_NOT_USED(), _with_sigmoid(s, dz, gate, gate))
+    yield from operands.used_twice(evidence, inputs, used=1, left_out=2)
     yield Hypothesis("sigmoid-for-silu", Swiglu.SIGMOID_FOR_SILU(z=evidence.returns), (s * up, dgate, dz * s))
     yield from _of_the_slope(given, s, z, dup)
     without_dz = _with_sigmoid(s, torch.ones_like(dz), gate, up)
@@ -144,20 +148,6 @@ def _of_the_slope(
         yield Hypothesis(id, sentence(), (z, dz * up * slope, dup))
 
 
-def _exchanged(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
-    """Yields inputs or results in each other's places."""
-    dz, gate, up = inputs
-    right = evidence.exercise.expected(inputs)
-    for one, other in ((1, 2), (0, 1), (0, 2)):
-        places = [0, 1, 2]
-        places[one], places[other] = other, one
-        said = Swiglu.RESULTS_EXCHANGED(one=RESULTS[one], other=RESULTS[other])
-        yield Hypothesis("outputs-swapped", said, tuple(right[place] for place in places))
-    z, dgate, dup = evidence.exercise.expected([dz, up, gate])
-    yield Hypothesis("roles-swapped", Swiglu.INPUTS_EXCHANGED(), (z, dgate, dup))
-    yield Hypothesis("roles-swapped", Swiglu.INPUTS_EXCHANGED(), (z, dup, dgate))
-
-
 def _strides_of_another(evidence: Compared) -> Iterator[Hypothesis]:
     """Yields an input addressed with the strides of another input."""
     memory = dict(evidence.tensors)
@@ -177,8 +167,8 @@ def _rounded_on_the_way(
     dz, gate, up = inputs
     z, dgate, dup = right
     for short, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
-        short_s, short_silu = s.to(dtype).double(), (gate * s).to(dtype).double()
-        product = (dz * up).to(dtype).double()
+        short_s, short_silu = rounded(s, dtype), rounded(gate * s, dtype)
+        product = rounded(dz * up, dtype)
         slope = s * (1 + gate * torch.sigmoid(-gate))
         for step, result in (
             ("sigmoid(gate)", _with_sigmoid(short_s, *inputs)),

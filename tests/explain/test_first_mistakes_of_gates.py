@@ -72,7 +72,7 @@ OF_SWIGLU = {
         "z is made with gate * silu(gate): what is multiplied by gate is sigmoid(gate), and no silu.",
         "",
     ),
-    "same ptr": ((("tl.load(up_ptr", "tl.load(gate_ptr"),), "up is not used: gate stands in its place.", ""),
+    "same ptr": ((("tl.load(up_ptr", "tl.load(gate_ptr"),), "z is made from gate twice: up is not used.", ""),
     ".float()": (
         (("stride_gn, mask=mask).to(tl.float32", "stride_gn, mask=mask).float("),),
         "Line 22: .float is not allowed in a kernel. In a kernel it is x.to(tl.float32).",

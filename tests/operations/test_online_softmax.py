@@ -50,9 +50,9 @@ def test_a_store_that_stands_still_is_told_apart_from_a_mask_that_leaves_columns
 
 def test_a_divisor_that_fp16_may_explain_is_said_to_be_that_close(bench):
     half = bench(mutant(f"{ID}/half_sum"), ID).check(normal(4, 1009))
-    assert half.id == "row-sums" and "By no more than fp16 rounds" in half.lines[0]
+    assert half.id == "wrong-sum" and "By no more than fp16 rounds" in half.lines[0]
     doubled = judged(bench, "/ total, mask", "/ (total + 1), mask", normal(4, 1009))
-    assert doubled.id == "row-sums" and doubled.lines[0].endswith("the divisor is wrong.")
+    assert doubled.id == "wrong-sum" and doubled.lines[0].endswith("the divisor is wrong.")
 
 
 def test_rows_of_small_numbers_are_only_put_down_to_the_start_once_a_call_was_right(bench):

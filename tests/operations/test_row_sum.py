@@ -6,7 +6,7 @@ import pytest
 
 from grader import integers, normal
 from grader.explain.verdict import FAIL, PASS
-from grader.operations.row_sum import times_counted
+from grader.operations.mistakes.turns import times_counted
 from tests.conftest import ROOT
 
 EXERCISES = {"07_row_sum": "Columns count several times: the loop", "13_online_softmax": "in the sum: the first loop"}

@@ -1,1 +1,1 @@
-"""What wrong kernels compute: results that a mistake would give, against those that are there."""
+"""Known mistakes: the result that a mistake would give is compared with the result of the kernel."""

@@ -34,7 +34,7 @@ TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake
 
 
 def matching_hypothesis(evidence: Compared) -> Hypothesis | None:
-    """The first mistake that explains the result, or None."""
+    """Returns the first mistake that explains the result, or None."""
     inputs = exact(evidence.inputs)
     place = [one.name for one in evidence.exercise.results].index(evidence.wanted.name)
     for make in ANY_OPERATION:
@@ -51,7 +51,7 @@ def _matches(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, i
 
 
 def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
-    """`result`: what the mistake makes of the result that is looked at."""
+    """Returns whether the output is as near to `result`, which the mistake gives, as a right kernel has to be."""
     out = evidence.comparison.out
     if result.shape != out.shape or bool(equal(result.to(out.dtype), evidence.comparison.expected).all()):
         return False
@@ -76,7 +76,7 @@ def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inpu
 
 
 def _bits_told(evidence: Compared, result: torch.Tensor, inputs: list[Argument]) -> float:
-    """How much a match says: of the wrong elements, the leading bits of the mistake's effect that no rounding makes.
+    """Returns how many leading bits of the mistake's effect no rounding makes, summed up over the wrong elements.
 
     Rounding is what the bound allows, or a conversion to fp16 on the way, such as of a sum that is kept in it.
     """
@@ -100,7 +100,7 @@ def is_constant(out: torch.Tensor) -> bool:
 
 
 def _of_operation(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """The mistakes of the exercise's own operation."""
+    """Yields the mistakes of the exercise's own operation."""
     operation = evidence.exercise.operation or evidence.wanted.operation
     if operation not in EXACT and hasattr(named(operation), "mistakes"):
         yield from named(operation).mistakes(evidence, inputs)

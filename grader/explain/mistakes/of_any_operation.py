@@ -1,4 +1,4 @@
-"""What wrong kernels of any operation compute: an input itself, strides left out, operands exchanged."""
+"""Mistakes that kernels of any operation can make: an input handed on, strides left out, operands exchanged."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from grader.explain.evidence import Compared
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
 from grader.operations.hypothesis import Hypothesis, reread, supposed
+from grader.operations.mistakes.operands import Operands
 from grader.sentences import Said, Sentence
 
 WIDER_THAN_FP32 = (torch.float64, torch.int32, torch.int64)
 
 
 class OfAnyOperation(Sentence):
-    """What a result, `name`, holds in place of the right values."""
+    """Sentences about wrong values in a result; {name} is its name."""
 
     PASSED_THROUGH = "{name} holds {argument} itself, unchanged."
     NOT_TURNED = (
@@ -45,8 +46,6 @@ class OfAnyOperation(Sentence):
     WRITTEN_AS_CONTIGUOUS = "The strides of {name} are not used: it is written as if contiguous."
     WRITTEN_WITH_STRIDES_OF = "{name} is written with the strides of {argument}."
 
-    USED_TWICE = "{name} is made from {used} twice: {left_out} is not used."
-    ONE_ALONE = "{name} holds {used} alone: {left_out} is not used."
     DIFFERENCE = "{name} holds {x} - {y}: the operation is another."
     PRODUCT = "{name} holds {x} * {y}: the operation is another."
     FIRST_BLOCK = "Every program loads the first block of {argument}: that load does not move with the program."
@@ -54,7 +53,7 @@ class OfAnyOperation(Sentence):
 
 
 def whole_inputs(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """An input handed on as it is, or the right result with rows and columns exchanged."""
+    """Yields an input that is handed on as it is, and the right result with rows and columns exchanged."""
     ref = evidence.comparison.ref
     for name, tensor in tensors_of(evidence.exercise.arguments, inputs):
         if name != evidence.returns:
@@ -67,7 +66,7 @@ def whole_inputs(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothe
 
 
 def updated_twice(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """What a second call would make of what the first one has left."""
+    """Yields what a second call would make of what the first call has left."""
     if not evidence.wanted.is_updated:
         return
     names, after = evidence.exercise.arguments, list(inputs)
@@ -80,7 +79,7 @@ def updated_twice(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypoth
 
 
 def not_zeroed(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """Sums by atomics that begin with what fresh memory holds: -1 where the numbers are whole, NaN where not."""
+    """Yields sums by atomics that begin with what fresh memory holds: -1 if the numbers are whole, else NaN."""
     if evidence.wanted.is_argument or not any(launch.atomics for launch in evidence.reply.launches):
         return
     if evidence.right_before:
@@ -91,7 +90,7 @@ def not_zeroed(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesi
 
 
 def through_fp32(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """Inputs in a dtype with more digits than fp32, rounded to it on the way."""
+    """Yields inputs of a dtype with more digits than fp32 that are rounded to fp32 on the way."""
     dtype = evidence.trial.dtype
     if dtype not in WIDER_THAN_FP32:
         return
@@ -109,7 +108,7 @@ def _through(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def strides_ignored(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """An argument read as if it were contiguous, or with its two strides exchanged."""
+    """Yields an argument that is read as if it were contiguous, or with its two strides exchanged."""
     for name, tensor in evidence.tensors:
         if not tensor.dim() or name == evidence.returns:
             continue
@@ -126,7 +125,7 @@ def strides_ignored(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypo
 
 
 def _readings(name: str, tensor: torch.Tensor) -> list[tuple[str, tuple[int, ...], Said]]:
-    """Strides that an argument may be read with by mistake, and what to call it."""
+    """Returns id, strides and sentence of each wrong way to read an argument."""
     tight = tuple(math.prod(tensor.shape[axis + 1 :]) for axis in range(tensor.dim()))
     of_one, of_all = OfAnyOperation.STRIDE_NOT_USED, OfAnyOperation.STRIDES_NOT_USED
     contiguous = ("stride-ignored", tight, (of_one if tensor.dim() == 1 else of_all)(argument=name))
@@ -143,7 +142,7 @@ def _readings(name: str, tensor: torch.Tensor) -> list[tuple[str, tuple[int, ...
 
 
 def target_strides(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """The result written with other strides than its own: then each value stands where those strides put it."""
+    """Yields a result that is written with other strides than its own: each value stands where these strides put it."""
     out, expected, name = evidence.comparison.out, evidence.comparison.expected, evidence.returns
     read_outside = any(finding.kind == "out-of-bounds-load" for finding in evidence.reply.findings)
     if out.dim() != 2 or evidence.wanted.bound not in EXACT or read_outside:
@@ -163,7 +162,8 @@ def target_strides(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypot
 
 
 def _stands_there(out: torch.Tensor, expected: torch.Tensor, strides: tuple[int, int]) -> bool:
-    """Whether `out`'s memory, looked at under other strides, holds `expected` wherever that is one of its elements."""
+    """Returns whether the memory of `out`, read under other strides, holds `expected` in all elements of `out` that
+    these strides reach."""
     m, n = torch.arange(out.shape[0])[:, None], torch.arange(out.shape[1])
     first = int(out.storage_offset())
     own = (first + m * out.stride(0) + n * out.stride(1)).flatten()
@@ -177,16 +177,16 @@ def _stands_there(out: torch.Tensor, expected: torch.Tensor, strides: tuple[int,
 
 
 def operands(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """Two inputs of one shape: one of them used twice, one left out, or another operation."""
+    """Yields one of two inputs of one shape used twice or alone, and another operation on them."""
     floats = [(name, one) for name, one in tensors_of(evidence.exercise.arguments, inputs) if one.is_floating_point()]
     if len(floats) != 2 or len(inputs) != 2 or floats[0][1].shape != floats[1][1].shape or evidence.wanted.is_argument:
         return
     ((x_name, x), (y_name, y)), z = floats, evidence.returns
     for used, left_out, twice in ((x_name, y_name, [x, x]), (y_name, x_name, [y, y])):
-        said = OfAnyOperation.USED_TWICE(name=z, used=used, left_out=left_out)
+        said = Operands.USED_TWICE(name=z, used=used, left_out=left_out)
         yield from supposed(evidence, Cause.WRONG_OPERAND, said, twice)
     if evidence.wanted.operation == "exact":
-        said = OfAnyOperation.ONE_ALONE(name=z, used=x_name, left_out=y_name)
+        said = Operands.ONE_ALONE(name=z, used=x_name, left_out=y_name)
         yield Hypothesis(Cause.WRONG_OPERAND, said, x)
         names = {"name": z, "x": x_name, "y": y_name}
         yield Hypothesis(Cause.WRONG_OPERATION, OfAnyOperation.DIFFERENCE(**names), x - y)
@@ -194,7 +194,7 @@ def operands(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
 
 
 def first_blocks(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """Vectors of which every program loads the first block."""
+    """Yields vectors of which every program loads the first block."""
     vectors = [one for one in inputs if isinstance(one, torch.Tensor) and one.dim() == 1]
     if len(vectors) < len(inputs) or len({len(one) for one in vectors}) > 1:
         return

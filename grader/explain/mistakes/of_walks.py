@@ -1,4 +1,4 @@
-"""What a program that walks over several tiles computes when something of one tile is still there in the next."""
+"""Mistakes of programs that walk over several tiles: something of one tile is still there in the next."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Part = tuple[slice, slice]
 
 
 class OfWalks(Sentence):
-    """Of programs that walk over several tiles."""
+    """Sentences about programs that walk over several tiles."""
 
     CARRIED_OVER = (
         "A tile of {name} also holds what its program computed for the tile before: what is summed up for a tile has "
@@ -34,7 +34,7 @@ class OfWalks(Sentence):
 
 
 def carried_over(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """A tile holds its own values plus those of another tile of its program, the one that it did before."""
+    """Yields tiles that hold their own values plus the values of the tile that their program computed before."""
     out, ref = evidence.comparison.out.double(), evidence.comparison.ref
     if not evidence.wanted.dtype.is_floating_point or evidence.wanted.dtype not in UNIT_ROUNDOFF:
         return
@@ -53,7 +53,7 @@ def carried_over(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothe
 
 
 def nothing_later(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """Each program has one tile that is right, and all others hold 0."""
+    """Yields programs whose first tile alone is right, while all others hold 0."""
     comparison = evidence.comparison
     result, found = comparison.ref.clone(), False
     for tiles in _by_program(evidence).values():
@@ -68,7 +68,7 @@ def nothing_later(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypoth
 
 
 def _by_program(evidence: Compared) -> dict[int, list[Part]]:
-    """The tiles that each program wrote last; of those that wrote nothing, none."""
+    """Returns the tiles that each program wrote last; a program that wrote nothing is left out."""
     writers = evidence.writers
     found: dict[int, list[Part]] = defaultdict(list)
     tiles = tiles_of(writers) if writers is not None and writers.programs.dim() == 2 else None
@@ -83,7 +83,7 @@ def _by_program(evidence: Compared) -> dict[int, list[Part]]:
 
 
 def _common(one: Part, other: Part) -> tuple[Part, Part]:
-    """As much of two tiles, from their first corner, as both have."""
+    """Returns as much of two tiles, from their first corner, as both have."""
     rows, columns = (min(a.stop - a.start, b.stop - b.start) for a, b in zip(one, other))
 
     def first(part: Part) -> Part:
