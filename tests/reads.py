@@ -1,0 +1,213 @@
+"""`python -m tests.reads [FILE]`: records in tests/reads.json which parts of the course each test reads.
+
+Each test file runs in a pytest of its own, one after the other. inotify, of Linux, reports every file of the course that
+is opened while a test runs, by whatever process. A copy that a test makes is watched like the course itself, and making
+it is no reading. A file with a failing test is not recorded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.author.git import git_text
+from grader.files import write_whole
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = "tests/reads.json"
+RESULT = "RECORDED_READS"  # names the file into which pytest's process writes what it has recorded
+OF_EXERCISE = re.compile(
+    r"(?:exercises|solutions|hints|tests/(?:mutants|accepted|cheats|gates))/(\d\d_[a-z0-9_]+)"
+)  # and of a lesson
+OF_PAGES = re.compile(r"docs/|[^/]+\.md$|tests/(?:mutants|gates)/[^/]+\.json$")
+PLACES = ("exercises", "solutions", "hints", "docs", "tests/mutants", "tests/accepted", "tests/cheats", "tests/gates")
+EVERYTHING = "*"
+OWN = "{id}"  # the exercises that the parameters in brackets name
+OPEN, CREATE, OVERFLOW, OF_FOLDER = 0x20, 0x100, 0x4000, 0x40000000
+EVENT = struct.Struct("iIII")
+
+
+def part_of(path: str, listed: bool = False) -> str:
+    """Returns the id of the exercise or lesson that a file belongs to, or the path of a page; "" of other files.
+
+    A folder that is `listed` counts only where files come and go with one exercise: its mutants and their like.
+    """
+    if match := OF_EXERCISE.match(path):
+        return match[1] if not listed or path.startswith("tests/") else ""
+    return path if OF_PAGES.match(path) and not listed else ""
+
+
+def named_in(test: str, id: str) -> bool:
+    """Returns whether the parameters of a test, which stand in brackets, name the exercise: by its id or number."""
+    parameters = test.partition("[")[2]
+    return id in parameters or re.search(rf"(?<![\w.]){id[:2]}(?![\w.])", parameters) is not None
+
+
+class Watch:
+    """Folders of the course and of its copies, and what has been opened in them."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._queue = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._folders: dict[int, tuple[Path, str]] = {}
+        self._copied = shutil.copytree
+        for place in (".", *PLACES):
+            self._add(ROOT / place, place, deep=place != ".")
+        self.opened()
+
+    def _add(self, folder: Path, place: str, deep: bool = True) -> None:
+        watched = self._libc.inotify_add_watch(self._queue, os.fsencode(folder), OPEN | CREATE)
+        if watched < 0:
+            raise OSError(ctypes.get_errno(), f"inotify cannot watch {folder}")
+        self._folders[watched] = folder, place
+        for each in os.scandir(folder) if deep else ():
+            if each.is_dir(follow_symlinks=False):
+                self._add(folder / each.name, f"{place}/{each.name}")
+
+    def opened(self) -> set[str]:
+        """Returns the parts of the course in which files were opened since the last question."""
+        parts: set[str] = set()
+        while events := self._read():
+            while events:
+                watched, mask, _, length = EVENT.unpack_from(events)
+                name = os.fsdecode(events[EVENT.size : EVENT.size + length].rstrip(b"\0"))
+                events = events[EVENT.size + length :]
+                parts |= self._parts(watched, mask, name)
+        return parts - {""}
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._queue, 1 << 20)
+        except BlockingIOError:
+            return b""
+
+    def _parts(self, watched: int, mask: int, name: str) -> set[str]:
+        if mask & OVERFLOW:
+            return {EVERYTHING}
+        if watched not in self._folders:
+            return set()
+        folder, place = self._folders[watched]
+        path = f"{place}/{name}".removeprefix("./").rstrip("/")
+        if mask & CREATE and mask & OF_FOLDER and (folder / name).is_dir() and place != ".":
+            self._add(folder / name, path)  # __pycache__, in which a file of the course is read again
+        return {part_of(path, bool(mask & OF_FOLDER))} if mask & OPEN else set()
+
+    def copytree(self, source: str | Path, target: str | Path, *more, **named) -> str | Path:
+        """Copies a folder as shutil does. What lies in the course is watched in the copy, and copying is no reading."""
+        places = {folder: place for folder, place in self._folders.values()}
+        if (place := places.get(Path(source).absolute())) is None:
+            return self._copied(source, target, *more, **named)
+        before = self.opened()
+        self._copied(source, target, *more, **named)
+        self._add(Path(target).absolute(), place)
+        self.opened()
+        self.before_copying |= before
+        return target
+
+    before_copying: set[str] = set()
+
+
+class Recorder:
+    """A plugin of pytest's that notes for each test of one file what was opened while it ran."""
+
+    def __init__(self) -> None:
+        self._watch = Watch()
+        shutil.copytree = self._watch.copytree
+        self._tests: dict[str, set[str]] = {}
+        self._of_file: set[str] = set()  # what is read as the file is imported, or for several tests
+        self._shared = False
+
+    def _opened(self) -> set[str]:
+        opened = self._watch.opened() | self._watch.before_copying
+        self._watch.before_copying = set()
+        return opened
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._of_file |= self._opened()
+        _forget()
+        done = yield
+        test = item.nodeid.partition("::")[2]
+        opened = {OWN if named_in(test, part) else part for part in self._opened()}
+        self._tests.setdefault(test.partition("[")[0], set()).update(opened)
+        return done
+
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef) -> None:
+        """A fixture of several tests may hold a process, or keep what it has read."""
+        self._shared |= bool(fixturedef.baseid) and fixturedef.scope != "function"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A test that was skipped may read anything where it is not."""
+        if report.skipped:
+            self._tests.setdefault(report.nodeid.partition("::")[2].partition("[")[0], set()).add(EVERYTHING)
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if exitstatus == pytest.ExitCode.OK:
+            Path(os.environ[RESULT]).write_text(json.dumps(self._by_reads()), encoding="utf-8")
+
+    def _by_reads(self) -> dict[str, list[str]]:
+        """Returns the names of the tests by what they read, in one line: parts of the course with blanks between."""
+        all_ids = {folder.name for folder in (ROOT / "exercises").iterdir() if OF_EXERCISE.match(f"exercises/{folder.name}")}
+        shared = set.union(*self._tests.values()) if self._shared else set()
+        found: dict[str, list[str]] = {}
+        for test, reads in sorted(self._tests.items()):
+            reads = reads | self._of_file | shared
+            if EVERYTHING in reads or all_ids <= reads:
+                reads = {EVERYTHING}
+            found.setdefault(" ".join(sorted(reads)), []).append(test)
+        return found
+
+
+def _forget() -> None:
+    """Empties what this process keeps of files: another test would not open them again."""
+    for each in gc.get_objects():
+        if isinstance(each, functools._lru_cache_wrapper) and str(each.__module__).startswith(("grader.", "tests.")):
+            each.cache_clear()
+    for name, module in list(sys.modules.items()):
+        if re.search(r"/\d\d_[a-z0-9_]+/", str(getattr(module, "__file__", ""))):
+            del sys.modules[name]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Recorder())
+
+
+def recorded(test_file: str) -> dict[str, list[str]] | None:
+    """Returns what each test of a file reads; None where one of them fails, or none was collected."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "reads.json"
+        command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "tests.reads", test_file]
+        subprocess.run(command, cwd=ROOT, env={**os.environ, RESULT: str(result)})
+        return json.loads(result.read_text(encoding="utf-8")) if result.exists() else None
+
+
+def main(test_files: list[str]) -> int:
+    """Records the files that are not yet recorded at this commit; without arguments, all."""
+    commit = git_text(ROOT, "rev-parse", "HEAD")
+    if git_text(ROOT, "status", "--porcelain", "--", ".", f":!{FILE}"):
+        raise SystemExit("Something is not committed: commit it first, or no commit is recorded.")
+    kept = json.loads((ROOT / FILE).read_text(encoding="utf-8")) if (ROOT / FILE).exists() else {}
+    files = kept["files"] if kept.get("commit") == commit else {}
+    tests = test_files or git_text(ROOT, "ls-files", "tests/**/test_*.py", "tests/test_*.py").splitlines()
+    for test_file in sorted({*tests} - files.keys()):
+        if (found := recorded(test_file)) is not None:
+            files[test_file] = found
+            write_whole(ROOT / FILE, json.dumps({"commit": commit, "files": files}, indent=1, sort_keys=True) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
