@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import gc
 import json
 import os
 import re
@@ -127,8 +126,9 @@ class Recorder:
         self._watch = Watch()
         shutil.copytree = self._watch.copytree
         self._tests: dict[str, set[str]] = {}
-        self._of_file: set[str] = set()  # what is read as the file is imported, or for several tests
-        self._shared = False
+        self._of_file: set[str] = set()  # what is read as the file is imported
+        self._shared: set[str] = set()  # names of fixtures that several tests share
+        self._sharing: set[str] = set()
 
     def _opened(self) -> set[str]:
         opened = self._watch.opened() | self._watch.before_copying
@@ -141,13 +141,16 @@ class Recorder:
         _forget()
         done = yield
         test = item.nodeid.partition("::")[2]
-        opened = {OWN if named_in(test, part) else part for part in self._opened()}
-        self._tests.setdefault(test.partition("[")[0], set()).update(opened)
+        name, opened = test.partition("[")[0], {OWN if named_in(test, part) else part for part in self._opened()}
+        self._tests.setdefault(name, set()).update(opened)
+        if self._shared.intersection(getattr(item, "fixturenames", ())):
+            self._sharing.add(name)
         return done
 
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef) -> None:
-        """A fixture of several tests may hold a process, or keep what it has read."""
-        self._shared |= bool(fixturedef.baseid) and fixturedef.scope != "function"
+        """A fixture of several tests may hold a process, or keep what it has read: what one reads, all may see."""
+        if fixturedef.baseid and fixturedef.scope != "function":
+            self._shared.add(fixturedef.argname)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test that was skipped may read anything where it is not."""
@@ -161,10 +164,10 @@ class Recorder:
     def _by_reads(self) -> dict[str, list[str]]:
         """Returns the names of the tests by what they read, in one line: parts of the course with blanks between."""
         all_ids = {folder.name for folder in (ROOT / "exercises").iterdir() if OF_EXERCISE.match(f"exercises/{folder.name}")}
-        shared = set.union(*self._tests.values()) if self._shared else set()
+        shared = set().union(*(self._tests[test] for test in self._sharing))
         found: dict[str, list[str]] = {}
         for test, reads in sorted(self._tests.items()):
-            reads = reads | self._of_file | shared
+            reads = reads | self._of_file | (shared if test in self._sharing else set())
             if EVERYTHING in reads or all_ids <= reads:
                 reads = {EVERYTHING}
             found.setdefault(" ".join(sorted(reads)), []).append(test)
@@ -173,12 +176,13 @@ class Recorder:
 
 def _forget() -> None:
     """Empties what this process keeps of files: another test would not open them again."""
-    for each in gc.get_objects():
-        if isinstance(each, functools._lru_cache_wrapper) and str(each.__module__).startswith(("grader.", "tests.")):
-            each.cache_clear()
     for name, module in list(sys.modules.items()):
-        if re.search(r"/\d\d_[a-z0-9_]+/", str(getattr(module, "__file__", ""))):
-            del sys.modules[name]
+        if name.startswith(("grader.", "tests.")):
+            for each in vars(module).values():
+                if isinstance(each, functools._lru_cache_wrapper):
+                    each.cache_clear()
+        elif re.search(r"/\d\d_[a-z0-9_]+/", str(getattr(module, "__file__", ""))):
+            del sys.modules[name]  # of an exercise
 
 
 def pytest_configure(config: pytest.Config) -> None:
