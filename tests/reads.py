@@ -1,12 +1,13 @@
 """`python -m tests.reads [FILE]`: records in tests/reads.json which parts of the course each test reads.
 
-Each test file runs in a pytest of its own, one after the other. inotify, of Linux, reports every file of the course that
-is opened while a test runs, by whatever process. A copy that a test makes is watched like the course itself, and making
-it is no reading. A file with a failing test is not recorded.
+Each test file runs in a pytest of its own, alone in a checkout. inotify, of Linux, reports each file of the course that
+is opened while a test runs, by whatever process. A copy that a test makes is watched like the course, and making it is
+no reading. A file with a failing test is not recorded.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import json
@@ -17,25 +18,28 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
 from grader.author.git import git_text
+from grader.author.touched import OF_ONE
+from grader.course.folder import all_folders
 from grader.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = "tests/reads.json"
 RESULT = "RECORDED_READS"  # names the file into which pytest's process writes what it has recorded
-OF_EXERCISE = re.compile(
-    r"(?:exercises|solutions|hints|tests/(?:mutants|accepted|cheats|gates))/(\d\d_[a-z0-9_]+)"
-)  # and of a lesson
-OF_PAGES = re.compile(r"docs/|[^/]+\.md$|tests/(?:mutants|gates)/[^/]+\.json$")
+OF_PAGES = re.compile(r"docs/|[^/]+\.md$|tests/(?:proven|reads|(?:mutants|gates)/[^/]+)\.json$")
+SHALLOW = (".", "tests")  # folders whose own files are watched, and not what lies deeper
 PLACES = ("exercises", "solutions", "hints", "docs", "tests/mutants", "tests/accepted", "tests/cheats", "tests/gates")
-EVERYTHING = "*"
+EVERYTHING, EVERY_EXERCISE = "*", "exercises"  # of these, lessons too
 OWN = "{id}"  # the exercises that the parameters in brackets name
 OPEN, CREATE, OVERFLOW, OF_FOLDER = 0x20, 0x100, 0x4000, 0x40000000
+AT_A_TIME = 3  # for two cores: some tests wait for processes, and others compute meanwhile
 EVENT = struct.Struct("iIII")
 
 
@@ -44,7 +48,7 @@ def part_of(path: str, listed: bool = False) -> str:
 
     A folder that is `listed` counts only where files come and go with one exercise: its mutants and their like.
     """
-    if match := OF_EXERCISE.match(path):
+    if match := OF_ONE.match(path):
         return match[1] if not listed or path.startswith("tests/") else ""
     return path if OF_PAGES.match(path) and not listed else ""
 
@@ -62,10 +66,10 @@ class Watch:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._queue = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         self._folders: dict[int, tuple[Path, str]] = {}
-        self._copied = shutil.copytree
-        for place in (".", *PLACES):
-            self._add(ROOT / place, place, deep=place != ".")
-        self.opened()
+        self._seen: set[str] = set()
+        for place in (*SHALLOW, *PLACES):
+            self._add(ROOT / place, place, deep=place in PLACES)
+        self._events()
 
     def _add(self, folder: Path, place: str, deep: bool = True) -> None:
         watched = self._libc.inotify_add_watch(self._queue, os.fsencode(folder), OPEN | CREATE)
@@ -76,47 +80,47 @@ class Watch:
             if each.is_dir(follow_symlinks=False):
                 self._add(folder / each.name, f"{place}/{each.name}")
 
+    def _events(self) -> bytes:
+        events = b""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                events += os.read(self._queue, 1 << 20)
+        return events
+
     def opened(self) -> set[str]:
-        """Returns the parts of the course in which files were opened since the last question."""
-        parts: set[str] = set()
-        while events := self._read():
+        """Returns the parts of the course in which something was opened since the last question."""
+        self._look()
+        opened, self._seen = self._seen - {""}, set()
+        return opened
+
+    def _look(self) -> None:
+        while events := self._events():
             while events:
                 watched, mask, _, length = EVENT.unpack_from(events)
-                name = os.fsdecode(events[EVENT.size : EVENT.size + length].rstrip(b"\0"))
+                self._note(watched, mask, os.fsdecode(events[EVENT.size : EVENT.size + length].rstrip(b"\0")))
                 events = events[EVENT.size + length :]
-                parts |= self._parts(watched, mask, name)
-        return parts - {""}
 
-    def _read(self) -> bytes:
-        try:
-            return os.read(self._queue, 1 << 20)
-        except BlockingIOError:
-            return b""
-
-    def _parts(self, watched: int, mask: int, name: str) -> set[str]:
+    def _note(self, watched: int, mask: int, name: str) -> None:
         if mask & OVERFLOW:
-            return {EVERYTHING}
-        if watched not in self._folders:
-            return set()
+            self._seen.add(EVERYTHING)
+            return
         folder, place = self._folders[watched]
         path = f"{place}/{name}".removeprefix("./").rstrip("/")
-        if mask & CREATE and mask & OF_FOLDER and (folder / name).is_dir() and place != ".":
-            self._add(folder / name, path)  # __pycache__, in which a file of the course is read again
-        return {part_of(path, bool(mask & OF_FOLDER))} if mask & OPEN else set()
+        if mask & CREATE and mask & OF_FOLDER and place not in SHALLOW:
+            with contextlib.suppress(FileNotFoundError):  # it is gone again
+                self._add(folder / name, path)  # __pycache__, in which a file of the course is read again
+        if mask & OPEN:
+            self._seen.add(part_of(path, listed=bool(mask & OF_FOLDER)))
 
-    def copytree(self, source: str | Path, target: str | Path, *more, **named) -> str | Path:
-        """Copies a folder as shutil does. What lies in the course is watched in the copy, and copying is no reading."""
-        places = {folder: place for folder, place in self._folders.values()}
-        if (place := places.get(Path(source).absolute())) is None:
-            return self._copied(source, target, *more, **named)
-        before = self.opened()
-        self._copied(source, target, *more, **named)
-        self._add(Path(target).absolute(), place)
-        self.opened()
-        self.before_copying |= before
-        return target
-
-    before_copying: set[str] = set()
+    def copytree(self, copy: Callable, source: str | Path, target: str | Path, *more, **named) -> str | Path:
+        """Has `copy` copy a folder. If it is of the course, its copy is watched, and copying it is no reading."""
+        place = dict(self._folders.values()).get(Path(source).absolute())
+        self._look()
+        made = copy(source, target, *more, **named)
+        if place is not None:
+            self._add(Path(target).absolute(), place)
+            self._events()
+        return made
 
 
 class Recorder:
@@ -124,24 +128,19 @@ class Recorder:
 
     def __init__(self) -> None:
         self._watch = Watch()
-        shutil.copytree = self._watch.copytree
+        shutil.copytree = functools.partial(self._watch.copytree, shutil.copytree)
         self._tests: dict[str, set[str]] = {}
         self._of_file: set[str] = set()  # what is read as the file is imported
         self._shared: set[str] = set()  # names of fixtures that several tests share
         self._sharing: set[str] = set()
 
-    def _opened(self) -> set[str]:
-        opened = self._watch.opened() | self._watch.before_copying
-        self._watch.before_copying = set()
-        return opened
-
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._of_file |= self._opened()
+        self._of_file |= self._watch.opened()
         _forget()
         done = yield
         test = item.nodeid.partition("::")[2]
-        name, opened = test.partition("[")[0], {OWN if named_in(test, part) else part for part in self._opened()}
+        name, opened = test.partition("[")[0], {OWN if named_in(test, part) else part for part in self._watch.opened()}
         self._tests.setdefault(name, set()).update(opened)
         if self._shared.intersection(getattr(item, "fixturenames", ())):
             self._sharing.add(name)
@@ -163,13 +162,15 @@ class Recorder:
 
     def _by_reads(self) -> dict[str, list[str]]:
         """Returns the names of the tests by what they read, in one line: parts of the course with blanks between."""
-        all_ids = {folder.name for folder in (ROOT / "exercises").iterdir() if OF_EXERCISE.match(f"exercises/{folder.name}")}
+        ids = {folder.id for folder in all_folders(ROOT)}
         shared = set().union(*(self._tests[test] for test in self._sharing))
         found: dict[str, list[str]] = {}
         for test, reads in sorted(self._tests.items()):
             reads = reads | self._of_file | (shared if test in self._sharing else set())
-            if EVERYTHING in reads or all_ids <= reads:
+            if EVERYTHING in reads:
                 reads = {EVERYTHING}
+            elif ids <= reads:
+                reads = {EVERY_EXERCISE, *(part for part in reads if OF_PAGES.match(part))}
             found.setdefault(" ".join(sorted(reads)), []).append(test)
         return found
 
@@ -181,7 +182,7 @@ def _forget() -> None:
             for each in vars(module).values():
                 if isinstance(each, functools._lru_cache_wrapper):
                     each.cache_clear()
-        elif re.search(r"/\d\d_[a-z0-9_]+/", str(getattr(module, "__file__", ""))):
+        elif OF_ONE.search(str(getattr(module, "__file__", ""))):
             del sys.modules[name]  # of an exercise
 
 
@@ -189,13 +190,31 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Recorder())
 
 
-def recorded(test_file: str) -> dict[str, list[str]] | None:
+def recorded(checkout: Path, test_file: str) -> dict[str, list[str]] | None:
     """Returns what each test of a file reads; None where one of them fails, or none was collected."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "reads.json"
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "tests.reads", test_file]
-        subprocess.run(command, cwd=ROOT, env={**os.environ, RESULT: str(result)})
+        environment = {**os.environ, "PYTHONPATH": str(checkout), RESULT: str(result)}
+        done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
+        print(f"{test_file}: {done.stdout.strip() if done.returncode else 'recorded'}", flush=True)
         return json.loads(result.read_text(encoding="utf-8")) if result.exists() else None
+
+
+@contextlib.contextmanager
+def checkouts() -> Iterator[Queue[Path]]:
+    """Gives checkouts of the commit for the time of the block. In each one file is tested at a time, and no more."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"course{number}" for number in range(AT_A_TIME)]
+        free: Queue[Path] = Queue()
+        try:
+            for path in paths:
+                git_text(ROOT, "worktree", "add", "--detach", str(path), "HEAD")
+                free.put(path)
+            yield free
+        finally:
+            for path in paths:
+                git_text(ROOT, "worktree", "remove", "--force", str(path))
 
 
 def main(test_files: list[str]) -> int:
@@ -206,9 +225,15 @@ def main(test_files: list[str]) -> int:
     kept = json.loads((ROOT / FILE).read_text(encoding="utf-8")) if (ROOT / FILE).exists() else {}
     files = kept["files"] if kept.get("commit") == commit else {}
     tests = test_files or git_text(ROOT, "ls-files", "tests/**/test_*.py", "tests/test_*.py").splitlines()
-    for test_file in sorted({*tests} - files.keys()):
-        if (found := recorded(test_file)) is not None:
+
+    def record(test_file: str) -> None:
+        checkout = free.get()
+        if (found := recorded(checkout, test_file)) is not None:
             files[test_file] = found
+        free.put(checkout)
+
+    with checkouts() as free, ThreadPoolExecutor(AT_A_TIME) as pool:
+        for _ in pool.map(record, sorted({*tests} - files.keys())):
             write_whole(ROOT / FILE, json.dumps({"commit": commit, "files": files}, indent=1, sort_keys=True) + "\n")
     return 0
 
