@@ -27,7 +27,7 @@ def touched_since(root: Path, revision: str) -> tuple[list[Folder], str]:
 
     Changes that are not committed count as well, and so do new files unless git ignores them. Raises NoRevision.
     """
-    changed, folders = _changed_since(root, revision), all_folders(root)
+    changed, folders = changed_since(root, revision), all_folders(root)
     if of_all := [path for path in changed if _touches_all(path)]:
         return folders, f"Proves all {len(folders)} exercises: {_some(of_all)} changed since {revision}."
     paths: dict[str, list[str]] = {}
@@ -78,7 +78,7 @@ def _ids_with_other_figures(root: Path, revision: str) -> set[str]:
     return {name.partition("::")[0] for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
 
 
-def _changed_since(root: Path, revision: str) -> list[str]:
+def changed_since(root: Path, revision: str) -> list[str]:
     """Returns the paths of changed, new and deleted files below `root`, as git writes them. Raises NoRevision."""
     if git(root, "rev-parse", "--is-inside-work-tree").returncode != 0:
         raise NoRevision(f"{root} is no checkout of git: what has changed there cannot be told.")
