@@ -53,9 +53,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests that run pytest as a learner does get what a terminal gets: where CI is set, pytest cuts no line short."""
+    """Tests that run pytest as a learner does get what a terminal gets: where CI is set, pytest cuts no line short.
+
+    Each process computes with one thread: several files are tested at a time, and threads that wait for one another
+    took more time of the cores than the tests.
+    """
+    from grader.processes.environment import ONE_THREAD
+
     for name in ("CI", "BUILD_NUMBER"):
         os.environ.pop(name, None)
+    os.environ.update(ONE_THREAD)
     if config.getoption("since_record", False):
         config.stash[SELECTION] = selection_of(ROOT)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 SLOW = "SLOW" in os.environ
@@ -17,3 +17,9 @@ def drawn(items: Iterable[Any], count: int, text: str) -> list[Any]:
     """
     items = sorted(items)
     return items if SLOW else sorted(random.Random(text).sample(items, min(count, len(items))))
+
+
+def in_turn(items: Sequence[Any], place: int) -> list[Any]:
+    """Returns the item whose turn it is at this place of a list, so that all come up equally often; all items in
+    `tox -e slow`."""
+    return list(items) if SLOW else [items[place % len(items)]]

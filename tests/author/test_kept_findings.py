@@ -32,7 +32,7 @@ def course(tmp_path) -> Course:
     return course
 
 
-def test_two_runs_find_the_same(course):
+def test_two_runs_find_the_same(course, proven_here):
     for name in ("one.txt", "two.txt"):
         course.here("check", ID, "--findings", name, "--jobs", "1")
     one, two = ((course.path / name).read_text() for name in ("one.txt", "two.txt"))

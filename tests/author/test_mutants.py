@@ -87,7 +87,7 @@ def test_one_is_found_by_its_name(stated):
         mutant_of(stated.folder, "mask")
 
 
-def test_a_solution_that_was_edited_is_told_to_its_author(tmp_path):
+def test_a_solution_that_was_edited_is_told_to_its_author(tmp_path, proven_here):
     """By `course check`."""
     from grader.author.check import check
 

@@ -67,10 +67,13 @@ def test_since_a_record_nothing_but_itself_has_changed(course):
     assert done.status == 0 and done.lines[0].startswith("Proves no exercise: nothing that has changed since ")
 
 
-def test_a_change_since_the_record_touches_its_exercise(course):
+def test_a_change_since_the_record_touches_its_exercise(course, monkeypatch):
+    proven = []
+    monkeypatch.setattr("grader.author.check.check", lambda folders, *_: proven.extend(folders) or Checked(0, []))
     write(course.path, "exercises/01_masked_add/README.md")
     touched = course.here("check", "--since-record").lines[0]
     assert touched.startswith("Proves 01_masked_add (exercises/01_masked_add/README.md): changed since ")
+    assert [folder.id for folder in proven] == ["01_masked_add"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,7 @@ def test_a_proof_whose_commit_git_cannot_tell_is_not_recorded(course, monkeypatc
     assert done.status == 1 and done.err.startswith("Error: The proof was not recorded: git rev-parse fails in ")
 
 
-def test_what_is_proven_is_recorded(tmp_path, monkeypatch):
+def test_what_is_proven_is_recorded(tmp_path, monkeypatch, proven_here):
     """With a course of a single exercise, which has all that `course check` asks of it but its number of mutants."""
     monkeypatch.setattr("grader.author.check._static_complaints", lambda folder: [])
     course = Course(tmp_path)

@@ -29,7 +29,7 @@ def checkout(tmp_path) -> Path:
     return tmp_path
 
 
-def test_all_runs_have_the_seed_that_was_given(tmp_path):
+def test_all_runs_have_the_seed_that_was_given(tmp_path, proven_here):
     course = Course(tmp_path)
     course.here("new", ID)
     write(tmp_path, f"tests/mutants/{ID}.toml", MISNAMED)

@@ -105,10 +105,11 @@ def test_o_alone_may_be_asked_for(bench):
     assert wrong.outcome == FAIL and wrong.id == "wrong-scale"
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_an_accumulator_in_16_bits_shows_where_sums_cancel(bench, dtype):
-    data = normal(1, 1, 16, 16) * 0, normal(1, 1, 8192, 16), cancelling_down(1, 1, 8192, 16)
-    options = dict(dtypes=(dtype,), BLOCK_M=16)
+@pytest.mark.parametrize("dtype, keys, step", [("float16", 4096, 128), ("bfloat16", 1024, 32)])
+def test_an_accumulator_in_16_bits_shows_where_sums_cancel(bench, dtype, keys, step):
+    """In 32 tiles: a loop may end after each, and all of these mistakes are tried before the accumulator."""
+    data = normal(1, 1, 16, 16) * 0, normal(1, 1, keys, 16), cancelling_down(1, 1, keys, 16)
+    options = dict(dtypes=(dtype,), BLOCK_M=16, BLOCK_N=step)
     assert judged(bench, SOLUTION, *data, **options).outcome == PASS
     half = judged(bench, mutant(f"{ID}/half_accumulator"), *data, **options)
     assert half.id == "half-accumulator"

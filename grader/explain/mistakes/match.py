@@ -62,17 +62,17 @@ def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inpu
     if evidence.wanted.bound in EXACT:
         return bool(same.all())
     finite = out.isfinite() & rounded.isfinite()
+    distance, error = (out.double() - result).abs(), (out.double() - evidence.comparison.ref).abs()
+    # A formula close to the right one would match anything that is nearly right: it has to explain the errors. Most
+    # formulas do not, and of those the tolerance, which takes far longer, is not asked.
+    explained = same | (distance < 0.5 * error) | ~finite
+    if not bool(explained[evidence.comparison.wrong].all()):
+        return False
     allowed = tolerance(evidence.wanted.bound, inputs, result, out.dtype)
     if hypothesis.rounding is not None:
         allowed = allowed + hypothesis.rounding
     allowed = 2 * allowed.nan_to_num(nan=0.0)
-    distance = (out.double() - result).abs()
-    if not bool((same | (finite & (distance <= allowed))).all()):
-        return False
-    # A formula close to the right one would match anything that is nearly right: it has to explain the errors.
-    error = (out.double() - evidence.comparison.ref).abs()
-    explained = same | (distance < 0.5 * error) | ~finite
-    return bool(explained[evidence.comparison.wrong].all())
+    return bool((same | (finite & (distance <= allowed))).all())
 
 
 def _bits_told(evidence: Compared, result: torch.Tensor, inputs: list[Argument]) -> float:
