@@ -129,7 +129,9 @@ def _rounded_operands(inputs: Sequence[torch.Tensor]) -> Iterator[tuple[Said, li
     shorter = {"bf16": (torch.bfloat16,), "fp8": (torch.float8_e4m3fn, torch.float8_e5m2), "fp16": (torch.float16,)}
     for short, dtypes in shorter.items():
         for dtype in dtypes:
-            yield Gemm.ROUNDED_OPERANDS(dtype=short), [tensor.float().to(dtype).double() for tensor in inputs]
+            rounded = [tensor.float().to(dtype).double() for tensor in inputs]
+            if all(bool(one.any()) for one in rounded):  # zeros tell nothing of how they came to be
+                yield Gemm.ROUNDED_OPERANDS(dtype=short), rounded
     yield Gemm.ROUNDED_OPERANDS(dtype="bf16"), [_cut(tensor, 16) for tensor in inputs]
     yield Gemm.CUT_TO_TF32(), [_cut(tensor, 13) for tensor in inputs]
 
