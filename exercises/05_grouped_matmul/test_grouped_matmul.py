@@ -35,6 +35,16 @@ FP32 = ("float32",)
 SMALL_FP32 = dict(BLOCK_M=32, BLOCK_N=128, BLOCK_K=64, GROUP_M=2)  # tiles of fp32 are 32 x 32 then, steps 32
 
 
+def vast(*shape):
+    """Nearly as large as numbers of fp32 may be here."""
+    return normal(*shape) * 1e14
+
+
+def slight(*shape):
+    """Nearly as small as numbers of fp32 may be here, unless they are 0."""
+    return (uniform(*shape) + 0.5) * 1e-14
+
+
 def order(test):
     """The second step."""
     return pytest.mark.step(2)(pytest.mark.points(4)(test))
@@ -154,6 +164,7 @@ def test_it_reaches_the_gate(throughput):
 @products_of_fp32
 def test_products_of_fp32_keep_their_digits(check):
     check(normal(67, 75), normal(75, 71), dtypes=FP32, **SMALL_FP32)
+    check(vast(67, 75), slight(75, 71), dtypes=FP32, **SMALL_FP32)
 
 
 @products_of_fp32
@@ -170,8 +181,8 @@ def test_infinities_and_nan_of_fp32_come_out_in_any_layout(check):
 def test_any_call_in_fp32(drawn):
     drawn(
         sizes={"M": upto(150, block=128), "K": upto(70, least=0, block=32), "N": upto(130, block=64)},
-        a=any_strides("M", "K", values=(uniform, normal, lone, unusual)),
-        b=any_strides("K", "N", values=(uniform, normal, lone, unusual)),
+        a=any_strides("M", "K", values=(uniform, normal, vast, slight, lone, unusual)),
+        b=any_strides("K", "N", values=(uniform, normal, vast, slight, lone, unusual)),
         dtypes=FP32,
         blocks=(SMALL_FP32,),
         share=1 / 4,  # the calls in fp16 have judged sizes and strides

@@ -78,6 +78,7 @@ def test_no_rows_and_no_columns(check):
 
 def test_gates_run_from_100_to_minus_100(check):
     check(normal(7, 201), falling(7, 201), normal(7, 201))
+    check(normal(7, 201), falling(7, 201) * 50, normal(7, 201))
 
 
 def test_small_activations_keep_their_digits(check):

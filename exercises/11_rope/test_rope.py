@@ -143,7 +143,7 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
             "B": upto(4, least=0, limit=65535, block=3),
-            "H": upto(36, block=16),
+            "H": upto(36, least=0, block=16),
             "S": upto(9, least=0, limit=2**24, block=4),
             "pairs": upto(40, once=128, block=16),
             "P": upto(50, block=16),

@@ -30,6 +30,12 @@ class Cut:
         given, _, made = text.partition("->")
         return Cut(_letters(given), _letters(made))
 
+    @staticmethod
+    def whole(inputs: Mapping[str, int], results: Mapping[str, int]) -> Cut:
+        """Returns the cut that takes inputs and results whole. inputs, results: their numbers of dimensions."""
+        given, made = ({name: [":"] * rank for name, rank in ranks.items()} for ranks in (inputs, results))
+        return Cut(given, made)
+
     def shape(self, result: str, inputs: dict[str, torch.Tensor]) -> tuple[int, ...]:
         """Returns a result's shape. Its dimensions are as long as the dimensions of inputs with the same letter, or
         with ":" at the same place. Raises ValueError where no input has it."""

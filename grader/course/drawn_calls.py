@@ -18,6 +18,7 @@ from grader.course.covering import Axis, Cell, Covering, Row
 from grader.course.drawn_layouts import HOLES_ALIKE, SHARED, Family
 from grader.course.promise import (
     ONE,
+    PAST,
     SEVERAL,
     SMALL,
     Call,
@@ -169,14 +170,27 @@ def _kinds(promise: Promise, numbers: random.Random) -> list[Draft]:
     """Returns for each kind of values a draft in which all arguments have values of this kind, in the dtype that shows
     most.
 
-    The blocks are the first that the test states: they are small, so that there are many of them.
+    The blocks are the first that the test states: they are small, so that there are many of them. With ordinary values
+    sizes are one past several blocks: the element alone in its block weighs little among all others.
     """
     most = max(len(one.values) for one in promise.arguments.values())
     row = _several(promise) | {DTYPE: promise.dtypes[0], BLOCKS: min(1, len(promise.blocks))}
-    return [
+    drafts = [
         Draft(row | {("kind", name): _in_turn(one, turn) for name, one in promise.arguments.items()})
         for turn in range(most)
     ]
+    return [replace(drafts[0], row=drafts[0].row | _one_past_several(promise)), *drafts[1:]]
+
+
+def _one_past_several(promise: Promise) -> Row:
+    """Returns a row with sizes one past several blocks, where a size may be that large in the first blocks stated."""
+    constants = ({}, *promise.blocks)[min(1, len(promise.blocks))]
+    blocks = {name: constants.get(one.name, one.block) for name, one in promise.sizes.items()}
+    return {
+        ("size", name): PAST
+        for name, one in promise.sizes.items()
+        if PAST in one.classes(random.Random(0), blocks[name])
+    }
 
 
 def _in_turn(one: Promised, turn: int) -> Kind:

@@ -3,7 +3,7 @@
 Each size with a limit gets a call at the limit, and a call between it and the sizes that are judged in full, whose rows
 are all the same row where they may be. Numbers of the file that are as large get calls around them. The other sizes are
 1, so that no tensor has more elements than the lesson allows. In further calls all sizes are ordinary, and elements lie
-as far apart as the lesson allows.
+as far apart as the lesson allows; a vector gets one in the file's own blocks, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import replace
 from grader.course import drawn_layouts
 from grader.course.drawn_calls import carried_out, is_wide
 from grader.course.drawn_layouts import Family
-from grader.course.promise import REACH, SEVERAL, Call, Promise, Promised, Sizes, length, with_numbers
+from grader.course.promise import REACH, SEVERAL, SMALL, Call, Promise, Promised, Sizes, length, with_numbers
 from grader.numerics import layouts
 from grader.numerics.data_sets import seed_for
 from grader.numerics.layouts import Layout
@@ -85,23 +85,31 @@ def _between(one: Sizes, numbers: random.Random) -> int:
 def _far_apart(promise: Promise, numbers: random.Random) -> Iterator[Call]:
     """Yields calls whose elements lie as far apart as is promised, in the blocks that the tests state.
 
-    The file's own blocks are not judged at these distances: they are large, and each element takes a page.
+    The file's own blocks are large, and each element takes a page at these distances: they are judged for vectors
+    alone, whose strides are then other than those of any call in small blocks.
     """
     if not any(_may_be_far_apart(one) for one in promise.arguments.values()):
         return
     constants = promise.blocks[0] if promise.blocks else {}
     sizes = {name: _few_blocks(one, constants, numbers) for name, one in promise.sizes.items()}
+    call = _of_far_apart(promise, sizes, constants, numbers)
+    yield call
+    for name, one in promise.arguments.items():
+        if one.reach > REACH:
+            layout = _one_column(length(one.shape[0], sizes), one.reach)
+            yield replace(call, dtype=promise.dtypes[0], layouts=call.layouts | {name: layout})
+    if constants and all(len(one.shape) < 2 for one in promise.arguments.values()):
+        sizes = {name: min(one.block + numbers.randint(2, SMALL), one.largest) for name, one in promise.sizes.items()}
+        yield _of_far_apart(promise, sizes, {}, numbers)
+
+
+def _of_far_apart(promise: Promise, sizes: dict[str, int], constants: dict[str, int], numbers: random.Random) -> Call:
     found = _layouts(promise, COMPACT, numbers)
     for name, one in promise.arguments.items():
         if _may_be_far_apart(one):
             shape = tuple(length(dimension, sizes) for dimension in one.shape)
             found[name] = _of_reach(shape, one.reach, numbers)
-    call = Call(0, sizes, numbers.choice(promise.dtypes), found, _kinds(promise), constants)
-    yield call
-    for name, one in promise.arguments.items():
-        if one.reach > REACH:
-            layout = _one_column(length(one.shape[0], sizes), one.reach)
-            yield replace(call, dtype=promise.dtypes[0], layouts=found | {name: layout})
+    return Call(0, sizes, numbers.choice(promise.dtypes), found, _kinds(promise), constants)
 
 
 def _few_blocks(one: Sizes, constants: dict[str, int], numbers: random.Random) -> int:

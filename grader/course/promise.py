@@ -19,7 +19,7 @@ from grader.numerics.paged_data import OfSequences
 REACH = 2**31 - 1  # elements from the first to the last of a view: what a lesson promises, as a rule
 SMALL = 15  # "a few"
 NEAR = 64  # a number is near the low end of its range if it is at most this many times as large
-ONE, SEVERAL = "one", "several blocks and a part"  # classes of sizes
+ONE, SEVERAL, PAST = "one", "several blocks and a part", "one past several blocks"  # classes of sizes
 
 Draw = Callable[..., Recipe]  # makes a data set of a shape, as `normal` does
 
@@ -54,7 +54,7 @@ class Sizes:
             "a block": [block],
             "one past a block": [block + 1],
             SEVERAL: beyond and [numbers.choice(beyond)],
-            "one past several blocks": [numbers.randint(several // 2 + 1, several) * block + 1] if several > 1 else [],
+            PAST: [numbers.randint(several // 2 + 1, several) * block + 1] if several > 1 else [],
             "a multiple of 16 and of no block": sixteens and [numbers.choice(sixteens)],
             ONE: [1],
         }

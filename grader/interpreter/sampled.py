@@ -37,6 +37,7 @@ class SampledCall(Call):
     """A call of which a sample of programs runs. `inputs`: the bytes of each argument's table, none for an output."""
 
     run_programs = 0  # of the last launch
+    all_ran = True  # whether no launch so far has a program that was not run
 
     def _buffers(self) -> Iterator[Buffer]:
         arguments = iter(zip(self.request.arguments, self.inputs, strict=True))
@@ -72,6 +73,7 @@ class SampledCall(Call):
             batch.most_lanes = batch.lanes + MOST_LANES_OF_ONE
             run_launch(kernel, batch, given, np.array([program]))
             self.run_programs += 1
+        self.all_ran &= self.run_programs == math.prod(grid)
         if self.request.count_traffic:
             self._count_for_all(before, math.prod(grid))
 
@@ -95,7 +97,7 @@ class SampledCall(Call):
             sampled.append({
                 "name": name, "dtype": result.dtype, "shape": view.shape, "strides": view.strides,
                 "start": len(blob), "stored": offsets.size, "programs": self.run_programs,
-                "grid": list(buffer.last_grid),
+                "all_ran": self.all_ran, "grid": list(buffer.last_grid),
             })  # fmt: skip
             blob += ((offsets - view.offset) // view.item).tobytes() + programs.tobytes() + values.tobytes()
         return {"outputs": [], "sampled": sampled}, bytes(blob)

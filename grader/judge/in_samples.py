@@ -96,8 +96,8 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
             return Verdict(SKIPPED, id, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
         believing = partial(run.sample, exercise, one, inputs, own, programs, believe=True)
         found, results = interpreted.without_values(one, inputs, reply, shapes, believing)
-        if found is None and len(reply.launches) == 1:
-            of_results = (_of_one_launch(*pair, tables) for pair in zip(results, reply.sampled))
+        if found is None:
+            of_results = (_of_result(*pair, tables) for pair in zip(results, reply.sampled))
             found = next(filter(None, of_results), None)
         if found is not None:
             return offset_overflows.overflow(results[0], found) or found
@@ -179,6 +179,18 @@ class Stored:
     values: torch.Tensor
 
 
+def _of_result(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Tensor]) -> Verdict | None:
+    """Returns what is wrong with what a result's programs have stored. Of several launches nothing can be told, unless
+    all programs ran: what one of them makes is made of what others leave."""
+    if len(evidence.reply.launches) == 1:
+        return _of_one_launch(evidence, sampled, tables)
+    if not sampled.all_ran:
+        return None
+    ranks = {name: tensor.dim() for name, tensor in evidence.tensors}
+    cut = Cut.whole(ranks, {evidence.returns: len(sampled.shape)})
+    return _first_wrong(evidence, cut, sampled, _by_program(_stored(sampled)), tables)
+
+
 def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Tensor]) -> Verdict | None:
     parts, cut = _by_program(_stored(sampled)), Cut.of(evidence.exercise.cut)
     if not evidence.wanted.is_updated:
@@ -189,6 +201,13 @@ def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch
             return found
     if evidence.returns not in cut.results or not {name for name, _ in evidence.tensors} <= cut.inputs.keys():
         return None  # a cut that leaves out a tensor tells the shapes of results, and rows on a GPU
+    return _first_wrong(evidence, cut, sampled, parts, tables)
+
+
+def _first_wrong(
+    evidence: Evidence, cut: Cut, sampled: Sampled, parts: list[tuple[int, Stored]], tables: dict[str, torch.Tensor]
+) -> Verdict | None:
+    """Returns the failure of the first program with wrong values; None if none of them has any."""
     for program, mine in parts:
         who = program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid))
         found = _wrong(evidence, cut, mine, sampled.shape, tables, who)

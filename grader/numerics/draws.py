@@ -167,12 +167,16 @@ def _whole_rows(values: torch.Tensor, generator: torch.Generator, value: float) 
 
 
 def _alone(values: torch.Tensor, generator: torch.Generator, _: float) -> torch.Tensor:
-    """Puts one inf, -inf or NaN into three of four rows, and into a vector: as the first element, the last, or any."""
+    """Puts one inf, -inf or NaN into three of four rows, and into a vector: as the first element, the last, or any.
+
+    The nine cases take turns, so that each of them occurs in nine rows; three rows without follow.
+    """
     if not values.numel():
         return values
     *rows, N = values.shape
-    kind = torch.randint(0, 4 if rows else 3, rows, **on(generator))
-    end = torch.randint(0, 3, rows, **on(generator))
+    turn = torch.arange(math.prod(rows), device=values.device).view(rows) % 12
+    order = torch.cat([torch.randperm(9, **on(generator)), torch.full((3,), 9, device=values.device)])
+    kind, end = order[turn] // 3, order[turn] % 3
     place = torch.where(end == 2, torch.randint(0, N, rows, **on(generator)), end * (N - 1))
     numbers = values.new_tensor([math.inf, -math.inf, math.nan])[kind.clamp(max=2)]
     chosen = (torch.arange(N, device=values.device) == place[..., None]) & (kind < 3)[..., None]

@@ -119,7 +119,9 @@ def _rounded_operands(inputs: Sequence[torch.Tensor]) -> Iterator[tuple[Said, li
     shorter = {"bf16": (torch.bfloat16,), "fp8": (torch.float8_e4m3fn, torch.float8_e5m2), "fp16": (torch.float16,)}
     for short, dtypes in shorter.items():
         for dtype in dtypes:
-            yield Gemm.ROUNDED_OPERANDS(dtype=short), [rounded(tensor, dtype) for tensor in inputs]
+            shortened = [rounded(tensor, dtype) for tensor in inputs]
+            if all(bool(one.any()) for one in shortened):  # zeros tell nothing of how they came to be
+                yield Gemm.ROUNDED_OPERANDS(dtype=short), shortened
     yield Gemm.ROUNDED_OPERANDS(dtype="bf16"), [_cut(tensor, 16) for tensor in inputs]
     yield Gemm.CUT_TO_TF32(), [_cut(tensor, 13) for tensor in inputs]
 

@@ -24,7 +24,7 @@ from grader.wire.messages import (
 from grader.wire.recorded_parts import Returned
 from grader.wire.watched_program import WatchedProgram, watched_program
 
-SAMPLED_FIELDS = ("name", "dtype", "shape", "strides", "grid", "programs", "start", "stored")
+SAMPLED_FIELDS = ("name", "dtype", "shape", "strides", "grid", "programs", "all_ran", "start", "stored")
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
 
 
@@ -65,7 +65,7 @@ class Writers:
 
 @dataclass
 class Sampled:
-    """The elements of a result that some programs of the last launch have stored."""
+    """The elements of a result that the programs of a sample have stored."""
 
     name: str
     dtype: str
@@ -73,6 +73,7 @@ class Sampled:
     strides: list[int]
     grid: list[int]
     programs: int  # that were run
+    all_ran: bool  # whether every program of every launch was run: then the stored values are the call's result
     start: int  # of the stored elements, in the bytes of the blob
     stored: int
     offsets: torch.Tensor = field(init=False)  # int64, elements from the result's first one

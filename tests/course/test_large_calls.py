@@ -55,6 +55,15 @@ def test_where_more_is_promised_rows_lie_further_apart_also_with_one_column_expa
             assert (data.shape[0] - 1) * strides[0] > 2 * REACH and data.shape[1] * strides[1] < REACH
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_elements_of_a_vector_lie_far_apart_in_the_blocks_of_the_file_too(seed):
+    options = dict(sizes={"N": upto(150, BLOCK_N=64)}, x=any_strides("N"), blocks=({"BLOCK_N": 8},))
+    calls = large_calls(stated(["x"], ("float32",), options), seed, "test", 32)
+    assert all(call.layouts["x"].name.startswith("far apart") for call in calls)
+    assert sorted(call.constants.get("BLOCK_N", 0) for call in calls) == [0, 8]
+    assert all(64 < call.sizes["N"] < 2 * 64 for call in calls if not call.constants)
+
+
 def test_without_a_limit_there_is_none():
     options = dict(sizes={"N": upto(150, BLOCK_N=64)}, x=contiguous("N"))
     assert large_calls(stated(["x"], ("float32",), options), 1, "test", 32, [1 << 19]) == []

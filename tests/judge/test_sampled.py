@@ -95,6 +95,19 @@ def softmax(x):
 """
 
 
+SPLIT = "solutions/14_split_softmax/split_softmax.py"
+FAR_APART = (replace(normal(8200), layout=far_apart((8200,), 0, 2**31 - 1)),)
+
+
+def test_values_of_several_launches_are_compared_where_all_their_programs_ran(bench):
+    right, wrong = (
+        verdict_on(bench, SPLIT, FAR_APART),
+        verdict_on(bench, SPLIT, FAR_APART, change=("(x - shift)", "(x)")),
+    )
+    assert (right.outcome, right.id) == (SKIPPED, NOT_RUN), right.lines
+    assert wrong.outcome == FAIL and "that program" in wrong.lines[0], wrong.lines
+
+
 def test_what_no_smaller_call_launches_is_left_open_where_its_values_cannot_be_told(bench):
     judge = bench((ROOT / SOLUTIONS["03"]).read_text() + TWICE_IF_LARGE, "03_softmax").judge
     assert Check.of("test_small", *SMALL["03_softmax"]).verdict(judge).outcome == PASS
