@@ -62,14 +62,14 @@ def compiled(exercise: Folder, path: Path, target: str) -> Iterator[tuple[str, s
     from grader.gpu.models import MODELS
     from grader.judge.judge import Judge
     from grader.judge.run import Run
-    from grader.judge.uses import Compiled, asked
+    from grader.judge.uses import CompiledUse, asked
 
     file, run = load_test_file(exercise), Run(exercise, str(path), seed=1, model=MODELS[target])
     judge = Judge(file.exercise, run)
     try:
-        for call in asked(file, Compiled):
+        for call in asked(file, CompiledUse):
             trial = call.trials(judge)[0]
-            plan = run.recording(file.exercise, trial, ("ptx", "ttgir")).plan
+            plan = run.launch_plan(file.exercise, trial, ("ptx", "ttgir")).plan
             if plan.error is not None:
                 yield call.test, f"not compiled: {plan.error.message[:200]}"
             for kernel in plan.kernels:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.interpreter.buffers import Argument, Buffer, View, base_of
-from grader.interpreter.memory import Memory
-from grader.ttir.module import Place
+from grader.interpreter.buffers import Argument, Buffer, BufferView, base_of
+from grader.interpreter.memory import CheckedMemory
+from grader.ttir.module import SourcePlace
 
 ELEMENTS = 1 << 18  # of a batch
 
@@ -41,7 +41,7 @@ class Case:
 
 def matrix(name: str, rows: int, columns: int, stride: int = 0, kept: bool = True) -> Argument:
     """float32; `kept`: an input, initialised and not to be written."""
-    view = View(0, (rows, columns), (stride or columns, 1), 4)
+    view = BufferView(0, (rows, columns), (stride or columns, 1), 4)
     data = np.zeros(view.high, np.uint8) if kept else None
     return Argument(name, Buffer(name, view.high, data=data, initialised=kept, read_only=kept, view=view), 0, view)
 
@@ -126,7 +126,7 @@ def batches(case: Case) -> Iterator[np.ndarray]:
 
 def checked(case: Case) -> float:
     """Seconds; the pointers are made before the clock runs."""
-    memory, arguments, spent = Memory(**case.options), case.arguments(), 0.0
+    memory, arguments, spent = CheckedMemory(**case.options), case.arguments(), 0.0
     memory.begin_launch((case.programs, 1, 1), 1, arguments)
     for programs in batches(case):
         memory.begin_batch(programs)
@@ -136,11 +136,11 @@ def checked(case: Case) -> float:
             values = np.zeros(pointers.size, np.uint32)
             start = time.thread_time()
             if step.kind == "load":
-                memory.load(pointers, 4, Place(line), owners)
+                memory.load(pointers, 4, SourcePlace(line), owners)
             elif step.kind == "store":
-                memory.store(pointers, values, 4, Place(line), owners)
+                memory.store(pointers, values, 4, SourcePlace(line), owners)
             else:
-                memory.atomic(pointers, 4, Place(line), owners, lambda old, which: old + np.uint32(1))
+                memory.atomic(pointers, 4, SourcePlace(line), owners, lambda old, which: old + np.uint32(1))
             spent += time.thread_time() - start
     start = time.thread_time()
     memory.end_launch()

@@ -22,7 +22,7 @@ import pytest  # noqa: E402
 
 from grader.course.folder import all_folders  # noqa: E402
 from grader.gpu.device import driver_device  # noqa: E402
-from grader.gpu.pool.pool import Pool  # noqa: E402
+from grader.gpu.pool.pool import ReplayPool  # noqa: E402
 from grader.gpu.pool.replay_process import Replayer  # noqa: E402
 
 NUMBERS = ("02", "03", "05")
@@ -34,13 +34,13 @@ def questions() -> list[tuple[dict, bytes, float]]:
     """What the tests ask of the replay process: (request, blob, limit)."""
     asked = []
 
-    class Listening(Pool):
+    class Listening(ReplayPool):
         def check(self, request, blob, limit, alone):
             asked.append((request, blob, limit))
             return super().check(request, blob, limit, alone)
 
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
-        patch.setattr("grader.gpu.pool.replays.Pool", Listening)
+        patch.setattr("grader.gpu.pool.replays.ReplayPool", Listening)
         for folder in all_folders(ROOT):
             if folder.number in NUMBERS:
                 pytest.main([str(folder.path), "--submission", str(folder.solution_file)])

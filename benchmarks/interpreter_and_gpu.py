@@ -21,14 +21,14 @@ import torch
 from grader.compiler.machine_code import MachineCode
 from grader.gpu.device import device_here
 from grader.gpu.models import DEFAULT_MODEL
-from grader.gpu.plan import Recording
+from grader.gpu.plan import PackedPlan
 from grader.gpu.pool.replays import Replays
-from grader.judge.kernel_texts import recorded_call
-from grader.judge.run import Recorded
+from grader.judge.kernel_texts import record_call
+from grader.judge.run import PackedCall
 from grader.processes.faults import ChildEnded
 from grader.processes.front_end_process import FrontEnd
 from grader.processes.interpreter_process import Interpreter
-from grader.processes.submission_process import Runner
+from grader.processes.submission_process import SubmissionProcess
 from grader.submission.text import Submission
 from grader.wire.messages import InterpretRequest, RecordRequest, TensorSpec
 from grader.wire.reply import spec_and_bytes, spec_of, tensor_of
@@ -334,7 +334,7 @@ def main() -> int:
     model = device.model if device else DEFAULT_MODEL
     text = HEAD + "".join(cell.text(number) for number, cell in enumerate(chosen))
     of = Submission(Path("operations.py"), text.encode()), "operations.py", model
-    runner, front_end = Runner(*of), FrontEnd(*of)
+    runner, front_end = SubmissionProcess(*of), FrontEnd(*of)
     interpreter, code, replays = Interpreter(), MachineCode(model), Replays(device) if device else None
     counts = {"equal": 0, "allowed": 0, "wrong": 0, "none": 0, "refused": 0}
 
@@ -347,13 +347,13 @@ def main() -> int:
     for number, cell in enumerate(chosen):
         tensors = inputs(cell)
         specs = [spec_of(name, tensor) for name, tensor in zip("xyw", tensors)]
-        call = recorded_call(RecordRequest(f"entry_{number}", specs), runner, front_end, 120)
+        call = record_call(RecordRequest(f"entry_{number}", specs), runner, front_end, 120)
         if call.error is not None or call.refusals:
             say(cell, "none", " ".join((call.error.message if call.error else str(call.refusals)).split())[:120])
             continue
         if replays:
             code.begin(call)
-        calls.append((cell, tensors, specs, Recorded(call)))
+        calls.append((cell, tensors, specs, PackedCall(call)))
     for cell, tensors, specs, recorded in calls:
         placed, storages = [], b""
         for name, tensor in zip("xyw", tensors):
@@ -377,7 +377,7 @@ def main() -> int:
         if plan.error is not None:
             say(cell, "none", " ".join(plan.error.message.split())[:120])
             continue
-        answer, data = replays.check(Recording.of(plan, specs), 0, placed, storages, [])
+        answer, data = replays.check(PackedPlan.of(plan, specs), 0, placed, storages, [])
         gpus = tensor_of(TensorSpec.from_json(answer["outputs"][0], len(data)), data)
         found = difference(reply.output, gpus)
         what = "equal" if not found.lanes else "allowed" if cell.differs else "wrong"

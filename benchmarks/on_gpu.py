@@ -25,13 +25,21 @@ from grader.gpu.answers import ANCHOR, TORCH
 from grader.gpu.device import Device, device_here
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.launcher import Functions
-from grader.gpu.inside.measuring import Speed, anchor_chain, fastest, least_bytes, plan_chain, slots_for, torch_chain
+from grader.gpu.inside.measuring import (
+    SpeedRequest,
+    anchor_chain,
+    fastest,
+    least_bytes,
+    plan_chain,
+    slots_for,
+    torch_chain,
+)
 from grader.gpu.inside.timing import Chain, Flush, measure
 from grader.gpu.nvml import Clocks
-from grader.gpu.plan import Recording
+from grader.gpu.plan import PackedPlan
 from grader.judge.judge import Judge
 from grader.judge.run import Run
-from grader.judge.uses import Throughput, asked
+from grader.judge.uses import ThroughputUse, asked
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data, normal
 
@@ -66,25 +74,25 @@ def cases(folder: Folder) -> list[Case]:
     """What the tests of an exercise time, then what is timed besides."""
     module = load_test_file(folder)
     stated = []
-    for call in asked(module, Throughput):
+    for call in asked(module, ThroughputUse):
         label = trial_of(module.exercise, call.test, call.data, module.exercise.dtypes[0]).data_label
         stated.append(Case(folder.number, f"{folder.id}, {label}", call.data, call.anchor))
     return stated + [case for case in MORE if case.exercise == folder.number]
 
 
-def recorded(folder: Folder, path: Path, case: Case, device: Device) -> Recording:
+def recorded(folder: Folder, path: Path, case: Case, device: Device) -> PackedPlan:
     run = Run(folder, str(path), model=device.model)
     try:
         exercise = load_test_file(folder).exercise
-        recording = run.recording(exercise, Judge(exercise, run).trial(case.label, case.data, exercise.dtypes[0]))
-        if recording.plan.error is not None or recording.plan.refusals:
-            raise SystemExit(f"{path}: {recording.plan.error or recording.plan.refusals}")
-        return recording
+        packed = run.launch_plan(exercise, Judge(exercise, run).trial(case.label, case.data, exercise.dtypes[0]))
+        if packed.plan.error is not None or packed.plan.refusals:
+            raise SystemExit(f"{path}: {packed.plan.error or packed.plan.refusals}")
+        return packed
     finally:
         run.end()
 
 
-def compiled_chain(speed: Speed, slots: list[Buffers]) -> Chain:
+def compiled_chain(speed: SpeedRequest, slots: list[Buffers]) -> Chain:
     """The reference through torch.compile, with its slowest and best search."""
     torch._dynamo.reset()
     function = torch.compile(speed.exercise.reference, mode="max-autotune-no-cudagraphs")
@@ -96,7 +104,7 @@ def sampled(case: Case, folder: Folder, device: Device, seed: int, with_compile:
     exercise = load_test_file(folder).exercise
     solution = recorded(folder, folder.solution_file, case, device)
     trial = trial_of(exercise, case.label, case.data, exercise.dtypes[0])
-    speed = Speed(
+    speed = SpeedRequest(
         exercise, {one.name: one.bound for one in wanted_of(exercise, trial)}, list(case.data), trial.dtype,
         solution.arguments, case.anchor, seed=seed, l2_bytes=device.model.l2_bytes, uuid=device.uuid,
     )  # fmt: skip

@@ -26,7 +26,7 @@ import torch  # noqa: E402
 from grader.course.folder import all_folders  # noqa: E402
 from grader.gpu.device import driver_device  # noqa: E402
 from grader.gpu.inside import measuring, process, timing  # noqa: E402
-from grader.gpu.pool.pool import Pool  # noqa: E402
+from grader.gpu.pool.pool import ReplayPool  # noqa: E402
 
 TIMES = 5  # that each sample is taken; the first, which loads what torch needs, does not count
 PARTS = ("prepared", "warm-up", "drawn", "timed", "verified", "all, alone")
@@ -36,13 +36,13 @@ def samples_asked() -> list[tuple[dict, bytes]]:
     """The first sample of each call that the solutions' tests time: (request, blob)."""
     asked = {}
 
-    class Listening(Pool):
+    class Listening(ReplayPool):
         def sample(self, request, blob, work, served):
             asked.setdefault(repr((request["folder"], request["data"], request["arguments"])), (request, blob))
             return super().sample(request, blob, work, served)
 
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
-        patch.setattr("grader.gpu.pool.replays.Pool", Listening)
+        patch.setattr("grader.gpu.pool.replays.ReplayPool", Listening)
         for folder in all_folders(ROOT):
             pytest.main([str(folder.path), "--submission", str(folder.solution_file)])
     return list(asked.values())

@@ -14,7 +14,7 @@ from importlib import import_module
 import click
 
 from grader.processes.faults import MachineFault
-from grader.show import plain_characters
+from grader.show import terminal_encoding
 from grader.wire.printable import several_lines
 
 COMMANDS = {
@@ -28,10 +28,10 @@ COMMANDS = {
     "solution": "grader.learn.solution:solution",
     "reset": "grader.learn.reset:reset",
     "programs": "grader.learn.programs:programs",
-    "trace": "grader.learn.trace_command:trace",
+    "trace": "grader.learn.trace.command:trace",
     "inspect": "grader.learn.inspection:inspect_kernel",
     "plot": "grader.learn.plot:plot",
-    "ladder": "grader.learn.ladder:ladder",
+    "ladder": "grader.learn.ladder.command:ladder",
     "report": "grader.learn.report_page:report",
     "doctor": "grader.doctor.doctor:doctor",
     "new": "grader.author.author_commands:new",
@@ -93,4 +93,4 @@ def main() -> None:
     \b
     Example:  course status
     """
-    plain_characters.prepare()
+    terminal_encoding.prepare()

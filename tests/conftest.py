@@ -100,9 +100,9 @@ class Bench:
         self.judge = Judge(exercise_of(id), self.run)
 
     def check(self, *data, **options):
-        from grader.judge.uses import Check
+        from grader.judge.uses import CheckUse
 
-        return Check.of("test_a_case", *data, **options).verdict(self.judge)
+        return CheckUse.of("test_a_case", *data, **options).verdict(self.judge)
 
 
 @pytest.fixture

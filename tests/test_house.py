@@ -66,8 +66,15 @@ def test_a_room_that_stands_on_no_floor_is_seen(house):
     assert linted(house).returncode == 1
 
 
+def name_of(path: Path) -> str:
+    """Returns the name by which a module is known: its own, or "folder/module" in a folder of a room, as
+    ladder/table."""
+    is_in_a_folder = len(path.relative_to(PACKAGE).parts) > 2
+    return f"{path.parent.name}/{path.stem}" if is_in_a_folder else path.stem
+
+
 def test_no_two_modules_share_a_name():
-    names = Counter(path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
+    names = Counter(name_of(path) for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -96,6 +103,6 @@ def test_the_grader_knows_no_exercise_and_only_its_own_file_an_operation():
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names - of_others:
                 raise AssertionError(f"{path}:{node.lineno} knows {node.value!r}")
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("grader.operations."):
-                known = {"bounds", "comparison", "hypothesis"}
+                known = {"bounds", "comparison", "evidence", "hypothesis"}
                 named = node.module.removeprefix("grader.operations.")
                 assert named in known or named.startswith("mistakes."), f"{path}:{node.lineno}"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.explain.verdict import FAIL, PASS, SKIPPED, WAITED
-from grader.judge.foreseen import Foreseen
+from grader.judge.work_ahead import Foreseen
 from grader.numerics.data_sets import normal
 from grader.processes.call_clock import CallClock
 from grader.processes.faults import ChildEnded
@@ -231,7 +231,7 @@ def test_what_has_no_end_is_ended_at_its_limit_and_told_by_its_line(bench, monke
     verdict = judged.check(normal(5), normal(5))
     assert re.search(f"masked_add was stopped after 2 s: {sentence}", " ".join(verdict.lines)), verdict.lines
     assert verdict.line and verdict.lines[-1] == f"Line {verdict.line}:  {judged.run.submission.line(verdict.line)}"
-    assert "Stack" not in judged.run.recorder.printed
+    assert "Stack" not in judged.run.process.printed
     again = judged.check(normal(2048), normal(2048))
     assert (again.outcome, again.id) == (SKIPPED, WAITED) and "ran out of time" in again.note
 
@@ -256,14 +256,14 @@ def test_calls_that_wait_a_little_each_end_the_run_together(bench, monkeypatch):
 
     def looked(clock: CallClock) -> None:
         look(clock)
-        if clock.waited > 0.01 and (child := judged.run.recorder._child):
+        if clock.waited > 0.01 and (child := judged.run.process._child):
             (child.folder / "seen").touch()
 
     monkeypatch.setattr(CallClock, "_look", looked)
     verdicts = [judged.check(normal(size), normal(size), dtypes=("float32",)) for size in (5, 6)]
     limit = "masked_add was stopped after the 0.01 s that all its calls together may wait"
     assert verdicts[0].id == "time-limit" and verdicts[0].lines[0].startswith(limit), verdicts[0].lines
-    assert judged.run.recorder.printed == "" and verdicts[1].outcome == SKIPPED
+    assert judged.run.process.printed == "" and verdicts[1].outcome == SKIPPED
     assert "ran out of time" in verdicts[1].note
 
 
@@ -282,7 +282,7 @@ def test_what_follows_a_call_is_not_charged_to_it(bench):
 
     def limits() -> list[str]:
         """The soft and the hard limit."""
-        lines = Path("/proc", str(judged.run.recorder._child._pid), "limits").read_text().splitlines()
+        lines = Path("/proc", str(judged.run.process._child._pid), "limits").read_text().splitlines()
         return next(line for line in lines if "cpu time" in line).split()[3:5]
 
     until(lambda: len(set(limits())) == 1, limits)  # the child takes the limit back once its answer is sent
@@ -293,7 +293,7 @@ def test_a_call_that_waits_for_ever_ends_too(bench):
     """It computes nothing, so the limit on that alone would not end it."""
     judged = bench(RIGHT)
     judged.check(normal(5), normal(5))
-    child = judged.run.recorder._child
+    child = judged.run.process._child
     os.kill(child._pid, signal.SIGSTOP)
     with pytest.raises(ChildEnded) as ended:
         child.ask({"kind": "record"}, b"", 0.2)
@@ -375,8 +375,8 @@ def test_80_mb_of_print_change_no_verdict(bench):
     judged = bench(host(FLOOD))
     assert judged.check(normal(100), normal(100)).outcome == PASS
     judged.run.end()
-    assert judged.run.recorder.printed_bytes >= 80 << 20  # 2 dtypes, each called twice
-    assert len(judged.run.recorder.printed) <= 4000
+    assert judged.run.process.printed_bytes >= 80 << 20  # 2 dtypes, each called twice
+    assert len(judged.run.process.printed) <= 4000
 
 
 @pytest.mark.parametrize("text", ["PASSED", '{"kind": "ran", "outputs": []}', "\\x1b[2J"])
@@ -414,7 +414,7 @@ def test_a_forked_process_is_ended_too(bench, tmp_path):
     body += "    os._exit(0)"
     judged = bench(host(body))
     judged.check(normal(100), normal(100))
-    folder = judged.run.recorder._child.folder
+    folder = judged.run.process._child.folder
     judged.run.end()
     assert not [pid for pid in _pids() if _folder_of(pid) == str(folder)]
 
@@ -429,7 +429,7 @@ def _folder_of(pid: str) -> str:
 def test_the_temporary_folder_is_removed(bench):
     judged = bench(host("open('leftover', 'w').write('x')"))
     assert judged.check(normal(100), normal(100)).outcome == PASS
-    folder = judged.run.recorder._child.folder
+    folder = judged.run.process._child.folder
     judged.run.end()
     assert not folder.exists()
 
@@ -438,8 +438,9 @@ def test_a_killed_parent_leaves_nothing_running(tmp_path):
     """SIGKILL of pytest in the middle of an endless loop: the children notice, or run into their limit of CPU time."""
     script = (
         "import sys; from grader.processes.child import ChildProcess\n"
-        "from grader.processes.triton_forkserver_client import shared_nursery\n"
-        "child = ChildProcess(); print(child.folder, shared_nursery().folder, flush=True); sys.stdin.read()\n"
+        "from grader.processes.triton_forkserver_client import shared_triton_fork_server\n"
+        "child = ChildProcess(); print(child.folder, shared_triton_fork_server().folder, flush=True)\n"
+        "sys.stdin.read()\n"
     )
     command = [sys.executable, "-c", script]
     parent = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -25,7 +25,7 @@ SHORT = {
     "tests/gpu/test_lock.py: gpu_held(UUID, alone=True, limit=0.1)": "another holds the lock until this has failed",
     "tests/gpu/test_nvml.py: monkeypatch.setattr(nvml, 'LIMIT', 0.1)": "the driver hangs until this has been reached",
     "tests/gpu/test_replays.py: replayer.ask({'kind': 'check'}, bytes(1 << 20), limit=0.5)": "nobody ever reads it",
-    "tests/interpreter/test_watched.py: watched(child, 'endless', 0, limit=1.0)":
+    "tests/interpreter/test_traced_call.py: traced(child, 'endless', 0, limit=1.0)":
         "seconds of a core, for a kernel that never ends",
     "tests/judge/test_ahead.py: monkeypatch.setattr('grader.processes.submission_process.LOAD_LIMIT', 2.0)":
         "seconds of a core, for an import that never ends",

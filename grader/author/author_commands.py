@@ -90,7 +90,7 @@ def check(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from grader.author.check import check as check_all
-    from grader.author.choice import Choice
+    from grader.author.choice import ProofChoice
     from grader.author.git import NoRevision
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -105,7 +105,7 @@ def check(
             progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
         untouched = frozenset(folder.id for folder in folders if folder not in touched)
-        choice = Choice(whole, number, untouched, drawn, record, findings is not None)
+        choice = ProofChoice(whole, number, untouched, drawn, record, findings is not None)
         done = check_all(folders if drawn else touched, jobs, say, begin, choice)
     try:
         _keep(done, findings, number if record else None)

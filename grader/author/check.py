@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from grader.author import first_tests, proof, proving
-from grader.author.choice import Choice
+from grader.author.choice import ProofChoice
 from grader.author.mutants import BadMutant, mutants_of
 from grader.course.folder import Folder
 from grader.course.regions import marked_regions
@@ -24,7 +24,7 @@ MOST_STUB_LINES = 60
 LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4
 LEAST_WORDS = 700  # of a lesson that leaves no term unexplained
 TITLES = ["Hint 1", "Hint 2", "Hint 3", "Explanation"]
-ALL = Choice()
+ALL = ProofChoice()
 ANNOUNCED = re.compile(r"(?:about )?(\d+) lines?\.")
 
 
@@ -39,7 +39,7 @@ def check(
     workers: int,
     say: Callable[[str], None],
     begin: Callable[[int], Callable[[], None]],
-    choice: Choice = ALL,
+    choice: ProofChoice = ALL,
 ) -> Checked:
     """Makes the chosen proofs of these exercises. Says a line for each exercise and for each complaint.
 

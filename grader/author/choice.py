@@ -14,7 +14,7 @@ BY_PYTEST = ("stub", "solution", "mutant")  # of each kind, one proof is drawn t
 
 
 @dataclass(frozen=True)
-class Choice:
+class ProofChoice:
     """The choice of proofs. `whole`: each run goes on to its end, also after a mutant is rejected. `seed`: of all runs;
     None: each run draws its own.
 

@@ -123,7 +123,8 @@ class _Collected:
 
 @functools.cache
 def _machine() -> Machine:
-    """Returns the machine of all runs in this process. Nurseries start with the first submission that needs them."""
+    """Returns the machine of all runs in this process. Triton fork servers start with the first submission that needs
+    them."""
     option = SimpleNamespace(device="auto", target=None, isolation=bubblewrap.LIMITS, collectonly=True)
     return machine_for(option, [])
 

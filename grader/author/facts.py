@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from grader.course.trial import Trial
     from grader.judge.run import Run
     from grader.numerics.arguments import Recipe
-    from grader.wire.messages import TracedAccess
+    from grader.wire.messages import LoggedAccess
     from grader.wire.reply import Reply
 
 SEED = 0
@@ -71,7 +71,7 @@ class NoFact(Exception):
 
 
 @dataclass(frozen=True)
-class Call:
+class ExaminedCall:
     """A call whose facts are asked for: the trial, its inputs, and the interpreter's reply."""
 
     exercise: Exercise
@@ -141,21 +141,21 @@ def _of_call(folder: Folder, fact: str, proof: dict, submission: str) -> float:
         run.end()
 
 
-def _carried_out(run: Run, exercise: Exercise, fact: str, proof: dict) -> Call:
+def _carried_out(run: Run, exercise: Exercise, fact: str, proof: dict) -> ExaminedCall:
     from grader.gpu.plan import BadPlan
     from grader.processes.faults import ChildEnded
 
     trial, inputs = _trial(exercise, proof, run)
-    watch = [*proof["program"]] if fact == "value" else None
-    options = {"watch": watch} if watch is not None else {"trace": True, "count_traffic": True}
+    traced = [*proof["program"]] if fact == "value" else None
+    options = {"traced": traced} if traced is not None else {"log_accesses": True, "count_traffic": True}
     try:
         reply = run.call(exercise, trial, inputs, fill="zero", **options)
     except (ChildEnded, BadPlan) as error:
         raise NoFact(f"the call does not come to its end: {error}") from None
-    failure = run.recorder.load_failure or reply.error
+    failure = run.process.load_failure or reply.error
     if failure is not None:
         raise NoFact(f"the call ends in line {failure.line}: {failure.message}")
-    return Call(exercise, run, trial, inputs, reply)
+    return ExaminedCall(exercise, run, trial, inputs, reply)
 
 
 def _trial(exercise: Exercise, proof: dict, run: Run) -> tuple[Trial, list]:
@@ -225,7 +225,7 @@ def _with_stated_values(trial: Trial, inputs: list, stated: dict) -> list:
 # ---- facts of a call -------------------------------------------------------------------------------------------------
 
 
-def _programs(call: Call, proof: dict) -> float:
+def _programs(call: ExaminedCall, proof: dict) -> float:
     launches = call.reply.launches
     if "launch" in proof:
         launches = launches[proof["launch"] - 1 : proof["launch"]]
@@ -234,49 +234,49 @@ def _programs(call: Call, proof: dict) -> float:
     return sum(math.prod(launch.grid) for launch in launches)
 
 
-def _launches(call: Call, proof: dict) -> float:
+def _launches(call: ExaminedCall, proof: dict) -> float:
     return len(call.reply.launches)
 
 
-def _idle(call: Call, proof: dict) -> float:
+def _idle(call: ExaminedCall, proof: dict) -> float:
     return sum(launch.idle for launch in call.reply.launches)
 
 
-def _loads(call: Call, proof: dict) -> float:
+def _loads(call: ExaminedCall, proof: dict) -> float:
     return _times(call, proof["of"], "read")
 
 
-def _stores(call: Call, proof: dict) -> float:
+def _stores(call: ExaminedCall, proof: dict) -> float:
     return _times(call, proof["of"], "written")
 
 
-def _times(call: Call, name: str, direction: str) -> float:
+def _times(call: ExaminedCall, name: str, direction: str) -> float:
     of = [one for one in call.reply.traffic if one.argument == name]
     if not of or not of[0].size:
         raise NoFact(f"no traffic of {name} was counted")
     return sum(getattr(one, direction) for one in of) / of[0].size
 
 
-def _bytes(call: Call, proof: dict) -> float:
+def _bytes(call: ExaminedCall, proof: dict) -> float:
     return sum(one.read + one.written for one in call.reply.traffic)
 
 
-def _masked(call: Call, proof: dict) -> float:
+def _masked(call: ExaminedCall, proof: dict) -> float:
     return sum(element < 0 for element in _first_access(call, proof).elements)
 
 
-def _first(call: Call, proof: dict) -> float:
+def _first(call: ExaminedCall, proof: dict) -> float:
     touched = [element for element in _first_access(call, proof).elements if element >= 0]
     if not touched:
         raise NoFact(f"program {proof['program']} touches nothing of {proof['of']}")
     return min(touched)
 
 
-def _first_access(call: Call, proof: dict) -> TracedAccess:
+def _first_access(call: ExaminedCall, proof: dict) -> LoggedAccess:
     wanted, launch = (proof["of"], _padded(proof["program"])), proof.get("launch", 1) - 1
-    from grader.interpreter.trace import MOST_LANES
+    from grader.interpreter.access_log import MOST_LANES
 
-    for access in call.reply.trace:
+    for access in call.reply.accesses:
         if (access.argument, _padded(access.program)) == wanted and access.launch == launch:
             if len(access.elements) >= MOST_LANES:
                 raise NoFact(f"a trace keeps {MOST_LANES} lanes of an access: state smaller blocks")
@@ -288,8 +288,8 @@ def _padded(program: list[int]) -> tuple[int, ...]:
     return (*program, 0, 0)[:3]
 
 
-def _value(call: Call, proof: dict) -> float:
-    programs = call.reply.watched
+def _value(call: ExaminedCall, proof: dict) -> float:
+    programs = call.reply.traced
     launch = proof.get("launch", 1) - 1
     if launch >= len(programs):
         raise NoFact("the call has no such launch")
@@ -313,20 +313,20 @@ def _held(steps: list, variable: str, turn: int | None) -> list[str]:
     return found
 
 
-def _result(call: Call, proof: dict) -> float:
+def _result(call: ExaminedCall, proof: dict) -> float:
     try:
         return float(_output(call, proof["of"])[tuple(proof["at"])])
     except (IndexError, RuntimeError, ValueError):
         raise NoFact(f"{proof['of']} has no element {proof['at']}") from None
 
 
-def _output(call: Call, name: str) -> torch.Tensor:
+def _output(call: ExaminedCall, name: str) -> torch.Tensor:
     if name not in call.reply.outputs:
         raise NoFact(f"{name} is no result; they are {', '.join(call.reply.outputs)}")
     return call.reply.outputs[name]
 
 
-def _wrong(call: Call, proof: dict) -> float:
+def _wrong(call: ExaminedCall, proof: dict) -> float:
     import torch
 
     from grader.numerics.arguments import exact

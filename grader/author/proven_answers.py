@@ -7,7 +7,7 @@ import re
 
 from grader.author.facts import NoFact, fact_of
 from grader.course.folder import Folder
-from grader.course.questions import BadQuestion, Question, number_text, questions_of, same_number
+from grader.course.questions import BadQuestion, LessonQuestion, number_text, questions_of, same_number
 
 LEAST = 3  # questions of a lesson
 NUMBER = re.compile(r"-?(?:\d+(?:\.\d+)?|nan|inf)")
@@ -25,14 +25,14 @@ def complaints(folder: Folder) -> list[str]:
     return [f"question {number} of {folder.id}: {one}" for number, one in enumerate(found, 1) if one]
 
 
-def _complaint(folder: Folder, question: Question) -> str:
+def _complaint(folder: Folder, question: LessonQuestion) -> str:
     try:
         return complaint_of(question, fact_of(folder, question.proof))
     except NoFact as why:
         return str(why)
 
 
-def complaint_of(question: Question, computed: float) -> str:
+def complaint_of(question: LessonQuestion, computed: float) -> str:
     """Returns a complaint if the computed number contradicts the answer, else "".
 
     A choice is right if it begins with the computed number, or with the nearest by ratio. Where the fact is "faster",

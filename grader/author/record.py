@@ -28,14 +28,14 @@ class NoRecord(Exception):
 
 
 @dataclass(frozen=True)
-class Record:
+class ProofRecord:
     """`commit`: the last commit at which everything was proven. `seed`: the seed of all runs of that proof."""
 
     commit: str
     seed: int
 
 
-def record_of(root: Path) -> Record:
+def record_of(root: Path) -> ProofRecord:
     """Returns the record. Raises NoRecord where there is none, or it does not hold for the checkout."""
     try:
         return _checked(root, json.loads((root / FILE).read_text(encoding="utf-8")))
@@ -47,7 +47,7 @@ def record_of(root: Path) -> Record:
         raise NoRecord(str(why)) from None
 
 
-def _checked(root: Path, kept: dict) -> Record:
+def _checked(root: Path, kept: dict) -> ProofRecord:
     """Returns the record in `kept`. Raises NoRevision where its releases, its commit or its files are not here."""
     commit, seed, versions = kept["commit"], seed_of(str(kept["seed"])), _versions()
     if kept["versions"] != versions:
@@ -59,7 +59,7 @@ def _checked(root: Path, kept: dict) -> Record:
         raise NoRevision(f"The commit {commit[:10]} of {FILE} is no ancestor of what is checked out.")
     if git_text(root, "rev-parse", "--verify", f"{commit}^{{tree}}") != kept["tree"]:
         raise NoRevision(f"The files of the commit {commit[:10]} are others than {FILE} says.")
-    return Record(commit, seed)
+    return ProofRecord(commit, seed)
 
 
 def needs_clean_checkout(root: Path) -> None:

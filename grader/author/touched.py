@@ -16,7 +16,7 @@ OF_NONE = re.compile(
     r"grader/(?:(?:classroom|doctor|learn|show|gpu/pool)/|(?:cli|session/judging_process)\.py$|author/(?:templates/|"
     r"(?:author_commands|git|kept_findings|record|seed|skeleton|touched)\.py$))"
 )
-OF_OPERATION = re.compile(r"grader/operations/(?!__init__|bounds|comparison|hypothesis)(\w+)\.py$")
+OF_OPERATION = re.compile(r"grader/operations/(?!__init__|bounds|comparison|evidence|hypothesis)(\w+)\.py$")
 OF_ALL = re.compile(r"grader/|(pyproject\.toml|constraints\.txt)$")
 OF_ONE = re.compile(r"(?:exercises|solutions|hints|tests/(?:mutants|accepted|cheats|gates))/(\d\d_[a-z0-9_]+)")
 OF_FIGURES = f"tests/gates/{FIGURES}"  # one file, a few entries for each exercise

@@ -19,7 +19,7 @@ import torch
 from triton.runtime.autotuner import Autotuner
 
 from grader.child import autotuner_hooks
-from grader.child.pretended_gpu import Launch, StandIn
+from grader.child.pretended_gpu import StandIn, TritonLaunch
 from grader.child.tensors import dtype_name, has_no_memory
 from grader.child.torch_refusals import NotRecordable, Refusals
 from grader.wire.messages import VIEW_BYTES, Failure, TensorSpec
@@ -33,7 +33,7 @@ NUMBER = re.compile(r"[iu]\d+|fp\d+|f32|bf16")
 Filling = torch.Tensor | bool | int | float | complex  # what torch's fill_ takes
 
 
-class Recorder:
+class LaunchRecorder:
     """`with recorder.on(): entry(...)` fills `buffers`, `kernels` and `steps`."""
 
     def __init__(self, stand_in: StandIn, refusals: Refusals):
@@ -180,7 +180,7 @@ class Recorder:
 
     # ---- launches ---------------------------------------------------------------------------------------
 
-    def _launched(self, launch: Launch) -> None:
+    def _launched(self, launch: TritonLaunch) -> None:
         written = launch.grid[: launch.dimensions]
         if min(written) < 0:
             self._refuse(f"the grid {written} has a size below 0: how many programs are there to be?")
@@ -202,7 +202,7 @@ class Recorder:
             launch.kernel.check_threads()
         self.steps.append(step | self._bound(launch))
 
-    def _bound(self, launch: Launch) -> dict:
+    def _bound(self, launch: TritonLaunch) -> dict:
         """Returns the kernel's number, and a parameter for each argument of the function in its text."""
         kernel = launch.kernel
         parameters: list[dict] = []
@@ -301,7 +301,7 @@ class Recorder:
             self.steps = outer
 
 
-def _constants(launch: Launch) -> list[list[str]]:
+def _constants(launch: TritonLaunch) -> list[list[str]]:
     """Returns [name, value] of constants compiled into the kernel: block sizes, arguments that are 1 or None."""
     named = zip(launch.source.signature.items(), launch.arguments)
     return [[name, repr(value)[:100]] for (name, kind), value in named if kind == "constexpr"][:MOST_CONSTANTS]

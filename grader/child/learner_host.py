@@ -12,7 +12,7 @@ from grader.child.learner import LearnerFile
 from grader.wire.messages import Failure
 
 
-class Host(ABC):
+class LearnerHost(ABC):
     """Answers a parent's requests about one learner's file. The subclass says what a call of its entry does."""
 
     answer = ""  # the kind of a reply to a call

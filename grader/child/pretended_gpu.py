@@ -18,21 +18,21 @@ from triton.backends.driver import DriverBase
 from triton.compiler.compiler import ASTSource
 from triton.runtime import driver
 
-from grader.child.kernel_recipes import Kernel, install
+from grader.child.kernel_recipes import SpecializedKernel, install
 from grader.child.pretended_tensors import CUDA, PretendCuda
 from grader.wire.cubin import BadCubin, Cubin, read_cubin
 from grader.wire.messages import GpuModel
 
 
 @dataclass
-class Launch:
+class TritonLaunch:
     """A launch of a kernel, as Triton makes it."""
 
     source: ASTSource  # the kernel, and its signature by argument name
     grid: tuple[int, int, int]
     arguments: tuple  # in the order of the signature, constexpr arguments included
     dimensions: int  # how many numbers of the grid the learner wrote
-    kernel: Kernel
+    kernel: SpecializedKernel
     no_scratch: str  # why there is no memory for descriptors that the kernel may make, "" if there is
 
 
@@ -69,7 +69,8 @@ class Utils:
 
 
 class Launcher:
-    """Stands for the launcher that Triton makes of a kernel with machine code; launches go through Kernel."""
+    """Stands for the launcher that Triton makes of a kernel with machine code; launches go through
+    SpecializedKernel."""
 
     def __init__(self, source: object, metadata: object) -> None:
         pass
@@ -84,7 +85,7 @@ class StandIn(DriverBase):
         self.model = model
         self.utils = Utils(model)
         self.pretence = PretendCuda()
-        self.on_launch: Callable[[Launch], None] = lambda launch: None
+        self.on_launch: Callable[[TritonLaunch], None] = lambda launch: None
         self.unrecorded: Callable[[], AbstractContextManager] = nullcontext  # for memory that Triton asks for
 
     def is_told_as(self, multiprocessors: int, capability: int) -> None:
@@ -98,10 +99,12 @@ class StandIn(DriverBase):
         properties.multi_processor_count = told.multiprocessors
         properties.major, properties.minor = divmod(capability or self.model.arch, 10)
 
-    def launched(self, kernel: Kernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple) -> None:
+    def launched(
+        self, kernel: SpecializedKernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple
+    ) -> None:
         with self.unrecorded():
             no_scratch = kernel.no_scratch(math.prod(grid))
-        self.on_launch(Launch(kernel.src, grid, arguments, dimensions, kernel, no_scratch))
+        self.on_launch(TritonLaunch(kernel.src, grid, arguments, dimensions, kernel, no_scratch))
 
     @classmethod
     def is_active(cls) -> bool:

@@ -13,10 +13,10 @@ import triton.language as tl
 from triton.runtime import cache
 
 from grader.child.custom_operators import look_through
-from grader.child.launch_recorder import Recorder
+from grader.child.launch_recorder import LaunchRecorder
 from grader.child.learner import LearnerFile
-from grader.child.learner_host import Host
-from grader.child.pretended_gpu import Launch, StandIn, stand_in_for
+from grader.child.learner_host import LearnerHost
+from grader.child.pretended_gpu import StandIn, TritonLaunch, stand_in_for
 from grader.child.returned import Description
 from grader.child.serving import ready
 from grader.child.torch_refusals import Refusals
@@ -25,7 +25,7 @@ from grader.wire.messages import CAPABILITY, MULTIPROCESSORS, Failure, GpuModel,
 ANY_SIZE = 1 << 62  # arguments have no bytes in the frame
 
 
-class CompilingHost(Host):
+class RecordingHost(LearnerHost):
     request, answer = "record", "recorded"
 
     def __init__(self, stand_in: StandIn):
@@ -44,7 +44,7 @@ class CompilingHost(Host):
         self.stand_in.pretence.forget()
         yield
 
-    def _tried_out(self, launch: Launch) -> None:
+    def _tried_out(self, launch: TritonLaunch) -> None:
         self.file.launched = True
 
     def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
@@ -79,7 +79,7 @@ class CompilingHost(Host):
         told = (request.constants.get(name, 0) for name in (MULTIPROCESSORS, CAPABILITY))
         error, returned = self._on_gpu_with(*told), None
         refusals = Refusals(self.file.path)
-        recorder = Recorder(self.stand_in, refusals)
+        recorder = LaunchRecorder(self.stand_in, refusals)
         known = self.last[1] if self.last[0] == request.arguments else {}
         arguments = {
             spec.name: recorder.argument(spec, request.begins.get(spec.name, ""), known.get(spec.name))
@@ -102,7 +102,7 @@ class CompilingHost(Host):
         answer |= {"kernels": recorder.kernels if is_whole else recorder.certain}
         return answer | {"error": None if error is None else asdict(error)}, b""
 
-    def _called(self, request: RecordRequest, recorder: Recorder, given: list) -> object:
+    def _called(self, request: RecordRequest, recorder: LaunchRecorder, given: list) -> object:
         entry = self.file.entry(request.entry, len(given))
         with contextlib.ExitStack() as stack:
             with self.watched_import():  # part of the file is run again
@@ -110,7 +110,7 @@ class CompilingHost(Host):
             stack.enter_context(recorder.on())
             return entry(*given)
 
-    def _result(self, recorder: Recorder, returned: object) -> dict:
+    def _result(self, recorder: LaunchRecorder, returned: object) -> dict:
         with torch._C.DisableTorchFunction():
             return {"returned": Description(recorder.view_of, recorder.arguments, self.earlier).of(returned)}
 

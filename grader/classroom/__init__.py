@@ -1,6 +1,6 @@
 """A class's notebooks, grading and exports. The judge is the same as in `pytest exercises/NN_name`."""
 
 from grader.classroom.cells import report, score
-from grader.learn.notebook_cells import predict
+from grader.learn.notebooks.cells import predict
 
 __all__ = ["predict", "report", "score"]

@@ -9,7 +9,7 @@ import hashlib
 from pathlib import Path
 
 from grader.course.folder import Folder
-from grader.learn.notebook_cells import judged, say_not_there, show
+from grader.learn.notebooks.cells import judged, say_not_there, show
 from grader.places import COURSE
 
 _results: dict[tuple[str, str], dict] = {}  # by exercise and text: grade cells share one run

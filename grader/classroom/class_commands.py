@@ -45,7 +45,7 @@ def notebooks(exercises, out: Path, self_study: bool, origin: str, assignment: s
 
 def _write_for_self_study(exercises: tuple[str, ...], out: Path, origin: str) -> None:
     _needs("nbformat")
-    from grader.learn.self_study import Origin, write_notebooks
+    from grader.learn.notebooks.self_study import Origin, write_notebooks
     from grader.show.terminal import say
 
     if set(origin) & set('"\\\n'):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from grader.classroom.cell_names import SOLUTION_CELL
 from grader.classroom.patience import is_away
-from grader.learn.notebook_cells import magic_of
+from grader.learn.notebooks.cells import magic_of
 from grader.submission.text import MOST_BYTES
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import subprocess
 import threading
 from collections.abc import Iterable
 
-from grader.compiler.result import LAID_OUT, Compiled, Failed, read_answer
+from grader.compiler.result import LAID_OUT, CompilerResult, Failed, read_answer
 from grader.gpu.amd import ASSEMBLY
 from grader.gpu.models import AmdModel
 from grader.processes import scratch
@@ -29,8 +29,9 @@ COMPILE_LIMIT = 60.0  # seconds of a core for one kernel
 MOST_SAID = 2000  # characters of a crashed compiler's last message
 
 
-class Compiler:
-    """Compiles texts, one at a time. Making a Compiler returns at once; the first request waits for its imports."""
+class CompilerClient:
+    """Compiles texts, one at a time. Making a CompilerClient returns at once; the first request waits for its
+    imports."""
 
     def __init__(self) -> None:
         self.started = 0  # processes, the first one included
@@ -41,7 +42,7 @@ class Compiler:
 
     def compile(
         self, source: str, options: dict, model: GpuModel, parts: Iterable[str] = (), limit: float = COMPILE_LIMIT
-    ) -> Compiled | Failed:
+    ) -> CompilerResult | Failed:
         """Returns a kernel's machine code, and the texts that `parts` names: "optimised", "laid out", "ttir" ...
 
         source: MLIR's generic form after the inliner. options: as grader.wire.recorded_call.Recipe has them. limit: in
@@ -49,15 +50,21 @@ class Compiler:
         """
         return self._answer(source, options, model, ("cubin", *sorted(set(parts) - {"cubin"})), "cubin", limit)
 
-    def optimised(self, source: str, options: dict, model: GpuModel, limit: float = COMPILE_LIMIT) -> Compiled | Failed:
+    def optimised(
+        self, source: str, options: dict, model: GpuModel, limit: float = COMPILE_LIMIT
+    ) -> CompilerResult | Failed:
         """Returns the text after Triton's first passes, in `optimised`: a hundredth of the work of `compile`."""
         return self._answer(source, options, model, ("optimised",), "ttir", limit)
 
-    def laid_out(self, source: str, options: dict, model: GpuModel, limit: float = COMPILE_LIMIT) -> Compiled | Failed:
+    def laid_out(
+        self, source: str, options: dict, model: GpuModel, limit: float = COMPILE_LIMIT
+    ) -> CompilerResult | Failed:
         """Returns the text in which tiles have layouts, in `laid_out`: a quarter of the work of `compile`."""
         return self._answer(source, options, model, (LAID_OUT,), "ttgir", limit)
 
-    def assembly(self, source: str, options: dict, model: AmdModel, limit: float = COMPILE_LIMIT) -> Compiled | Failed:
+    def assembly(
+        self, source: str, options: dict, model: AmdModel, limit: float = COMPILE_LIMIT
+    ) -> CompilerResult | Failed:
         """Returns the text of an AMD GPU's machine code and the text with layouts, in `kernel.texts`."""
         return self._answer(source, options, model, (ASSEMBLY, "ttgir"), ASSEMBLY, limit)
 
@@ -91,7 +98,7 @@ class Compiler:
 
     def _answer(
         self, source: str, options: dict, model: GpuModel | AmdModel, parts: tuple[str, ...], until: str, limit: float
-    ) -> Compiled | Failed:
+    ) -> CompilerResult | Failed:
         arch, lanes = (model.arch, 32) if isinstance(model, GpuModel) else (model.target, model.lanes)
         request = {"kind": "compile", "arch": arch, "lanes": lanes, "options": options, "until": until, "parts": parts}
         with self._one_at_a_time:

@@ -12,8 +12,8 @@ from queue import SimpleQueue
 
 import torch
 
-from grader.compiler.compiler_client import Compiler
-from grader.compiler.result import LAID_OUT, Compiled, Failed
+from grader.compiler.compiler_client import CompilerClient
+from grader.compiler.result import LAID_OUT, CompilerResult, Failed
 from grader.gpu.models import AmdModel
 from grader.wire.messages import GpuModel
 
@@ -27,35 +27,36 @@ def processes_here() -> int:
 
 
 @dataclass(frozen=True)
-class Question:
+class CompilerQuestion:
     source: str
     options: str  # JSON
     model: GpuModel | AmdModel
     parts: tuple[str, ...]
 
 
-class Pool:
+class CompilerPool:
     """At most `most` compiler processes, which take questions in order. A question that finds none free starts one."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._workers: list[_Worker] = []
-        self._waiting: SimpleQueue[tuple[Question, Future] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[CompilerQuestion, Future] | None] = SimpleQueue()
         self._open = 0  # questions without an answer
-        self._kept: dict[Question, Future] = {}
+        self._kept: dict[CompilerQuestion, Future] = {}
         self._lock = threading.Lock()
 
     def compile(
         self, source: str, options: dict, model: GpuModel | AmdModel, parts: Iterable[str]
-    ) -> Future[Compiled | Failed]:
-        """Returns the future of Compiler.compile's answer, or of Compiler.laid_out's where `parts` is ("laid out",).
+    ) -> Future[CompilerResult | Failed]:
+        """Returns the future of CompilerClient.compile's answer, or of CompilerClient.laid_out's where `parts` is
+        ("laid out",).
 
-        For an AMD GPU it is that of Compiler.assembly.
+        For an AMD GPU it is that of CompilerClient.assembly.
 
         Equal questions share a future. A question is asked anew if its future was cancelled, raised an error, or holds
         a failure that may not occur again.
         """
-        question = Question(source, json.dumps(options, sort_keys=True), model, tuple(sorted(parts)))
+        question = CompilerQuestion(source, json.dumps(options, sort_keys=True), model, tuple(sorted(parts)))
         with self._lock:
             kept = self._kept.get(question)
             if kept is None or kept.cancelled() or _is_passing(kept):
@@ -65,13 +66,13 @@ class Pool:
                 self._ask(question, kept)
             return kept
 
-    def _ask(self, question: Question, future: Future) -> None:
+    def _ask(self, question: CompilerQuestion, future: Future) -> None:
         self._open += 1
         self._waiting.put((question, future))
         if len(self._workers) < min(self._open, self._most):
             self._workers.append(_Worker(self))
 
-    def answer(self, compiler: Compiler, question: Question, future: Future) -> None:
+    def answer(self, compiler: CompilerClient, question: CompilerQuestion, future: Future) -> None:
         """Answers a question, in a worker's thread; does nothing if the future was cancelled."""
         if future.set_running_or_notify_cancel():
             try:
@@ -87,7 +88,7 @@ class Pool:
         with self._lock:
             self._open -= 1
 
-    def next(self) -> tuple[Question, Future] | None:
+    def next(self) -> tuple[CompilerQuestion, Future] | None:
         return self._waiting.get()
 
     def end(self) -> None:
@@ -108,8 +109,8 @@ class Pool:
 
 
 class _Worker:
-    def __init__(self, pool: Pool) -> None:
-        self.pool, self.compiler = pool, Compiler()
+    def __init__(self, pool: CompilerPool) -> None:
+        self.pool, self.compiler = pool, CompilerClient()
         self.thread = threading.Thread(target=self._work, daemon=True, name="compiler")
         self.thread.start()
 

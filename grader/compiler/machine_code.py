@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from functools import cache
 
-from grader.compiler.compiler_pool import Pool, processes_here
+from grader.compiler.compiler_pool import CompilerPool, processes_here
 from grader.compiler.plans import NotCompiled, plan_of
-from grader.compiler.result import LAID_OUT, Compiled, Failed
+from grader.compiler.result import LAID_OUT, CompilerResult, Failed
 from grader.gpu.models import AmdModel
 from grader.gpu.plan import Plan
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import Failure, GpuModel, TensorSpec
-from grader.wire.recorded_call import Kernel, RecordedCall
-from grader.wire.recorded_parts import BadPlan, View
+from grader.wire.recorded_call import RecordedCall, RecordedKernel
+from grader.wire.recorded_parts import BadPlan, PlannedView
 
 FACTS = ("ptx", "ttgir")  # the texts that grader.gpu.compiled_facts reads
 INLINE_ASSEMBLY = '"tt.elementwise_inline_asm"'
@@ -26,8 +26,8 @@ PRODUCT, SUM, SOLID = '"tt.dot"', '"tt.reduce"', re.compile(r"tensor<\d+x\d+x\d+
 
 
 @cache
-def shared_pool() -> Pool:
-    return Pool(processes_here())
+def shared_pool() -> CompilerPool:
+    return CompilerPool(processes_here())
 
 
 class MachineCode:
@@ -57,7 +57,11 @@ class MachineCode:
             future.cancel()
 
     def plan(
-        self, call: RecordedCall, arguments: list[TensorSpec], results: dict[str, View], texts: Iterable[str] = ()
+        self,
+        call: RecordedCall,
+        arguments: list[TensorSpec],
+        results: dict[str, PlannedView],
+        texts: Iterable[str] = (),
     ) -> Plan:
         """Returns a call's launch plan; a plan with an error if a kernel cannot be compiled. Raises BadPlan.
 
@@ -71,7 +75,7 @@ class MachineCode:
         except ProtocolError as error:
             raise BadPlan(f"a launch does not go with its kernel: {error}") from None
 
-    def with_products(self, kernel: Kernel) -> str:
+    def with_products(self, kernel: RecordedKernel) -> str:
         """Returns the kernel's text after Triton's first passes, if they made a sum a product of tiles; else "".
 
         tl.sum(a[:, :, None] * b[None, :, :], 1) becomes a tl.dot, whose operands Triton 3.6 and 3.7 round to tf32.
@@ -79,33 +83,33 @@ class MachineCode:
         if SUM not in kernel.source or not SOLID.search(kernel.source) or INLINE_ASSEMBLY in kernel.source:
             return ""
         answer = self._compiled(kernel, ("optimised",)).result()
-        text = answer.optimised if isinstance(answer, Compiled) else ""
+        text = answer.optimised if isinstance(answer, CompilerResult) else ""
         return text if text.count(PRODUCT) > kernel.source.count(PRODUCT) else ""
 
-    def laid_out(self, kernel: Kernel) -> str:
+    def laid_out(self, kernel: RecordedKernel) -> str:
         """Returns the kernel's text once its tiles have layouts; "" if it is not compiled."""
         if INLINE_ASSEMBLY in kernel.source:
             return ""
         answer = shared_pool().compile(kernel.source, kernel.recipe.options, self._model, (LAID_OUT,)).result()
-        return answer.laid_out if isinstance(answer, Compiled) else ""
+        return answer.laid_out if isinstance(answer, CompilerResult) else ""
 
-    def ptx(self, kernel: Kernel) -> str:
+    def ptx(self, kernel: RecordedKernel) -> str:
         """Returns the kernel's PTX, the text before machine code; "" if it is not compiled."""
         answer = self._compiled(kernel, ()).result()
-        return answer.kernel.texts.get("ptx", "") if isinstance(answer, Compiled) else ""
+        return answer.kernel.texts.get("ptx", "") if isinstance(answer, CompilerResult) else ""
 
-    def assembly(self, kernel: Kernel, model: AmdModel) -> Compiled | Failed:
+    def assembly(self, kernel: RecordedKernel, model: AmdModel) -> CompilerResult | Failed:
         """Returns the text of the kernel's machine code for an AMD GPU."""
         if INLINE_ASSEMBLY in kernel.source:
             return Failed("text", "it holds inline assembly")
         return shared_pool().compile(kernel.source, kernel.recipe.options, model, ()).result()
 
-    def _answer(self, kernel: Kernel, texts: Iterable[str]):
+    def _answer(self, kernel: RecordedKernel, texts: Iterable[str]):
         if INLINE_ASSEMBLY in kernel.source:
             raise BadPlan(f"{kernel.name} holds inline assembly, which is not judged here")
         return self._compiled(kernel, texts).result()
 
-    def _compiled(self, kernel: Kernel, texts: Iterable[str]) -> Future:
+    def _compiled(self, kernel: RecordedKernel, texts: Iterable[str]) -> Future:
         return shared_pool().compile(kernel.source, kernel.recipe.options, self._model, {*FACTS, *texts})
 
     def end(self) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from grader.compiler.result import Compiled, Failed, TensorMapForm
-from grader.gpu.plan import Kernel, Parameter, Plan, TensorMap, accept
+from grader.compiler.result import CompilerResult, Failed, TensorMapForm
+from grader.gpu.plan import Plan, PlannedKernel, PlannedParameter, TensorMap, accept
 from grader.wire import recorded_call as recorded
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import GpuModel, TensorSpec
-from grader.wire.recorded_parts import Alternative, Buffer, Choice, PlannedLaunch, Step, View
+from grader.wire.recorded_parts import Alternative, Choice, PlannedBuffer, PlannedLaunch, PlannedView, Step
 
 # Element types as the compiler numbers them -> as the CUDA driver does; the same except for three.
 DATA_TYPES = {**{number: number for number in range(16)}, 8: 10, 9: 8, 10: 9}
@@ -33,9 +33,9 @@ class NotCompiled(Exception):
 
 def plan_of(
     call: recorded.RecordedCall,
-    compiled: Callable[[recorded.Kernel], Compiled | Failed],
+    compiled: Callable[[recorded.RecordedKernel], CompilerResult | Failed],
     arguments: list[TensorSpec],
-    results: dict[str, View],
+    results: dict[str, PlannedView],
     model: GpuModel,
 ) -> Plan:
     """Returns the call's plan, with the machine code that `compiled` returns for each kernel that is launched.
@@ -55,7 +55,7 @@ def plan_of(
 class _Planner:
     def __init__(self, call: recorded.RecordedCall, compiled: Callable, plan: Plan) -> None:
         self.call, self.compiled, self.plan = call, compiled, plan
-        self.scratch = Buffer(SCRATCH, False, 0)  # shared by all launches: they run one after the other
+        self.scratch = PlannedBuffer(SCRATCH, False, 0)  # shared by all launches: they run one after the other
 
     def fill(self) -> None:
         self.plan.buffers = list(self.call.buffers)
@@ -97,43 +97,43 @@ class _Planner:
         parameters = _parameters(launch, answer) + self._scratch(launch, answer)
         return replace(launch, kernel=self._number_of(answer.kernel), parameters=parameters)
 
-    def _number_of(self, kernel: Kernel) -> int:
+    def _number_of(self, kernel: PlannedKernel) -> int:
         """Returns the kernel's number in the plan, and adds the kernel unless the plan has one with the same code."""
         codes = [known.code for known in self.plan.kernels]
         if kernel.code not in codes:
             self.plan.kernels.append(kernel)
         return codes.index(kernel.code) if kernel.code in codes else len(codes)
 
-    def _scratch(self, launch: PlannedLaunch, answer: Compiled) -> list[Parameter]:
+    def _scratch(self, launch: PlannedLaunch, answer: CompilerResult) -> list[PlannedParameter]:
         blocks = launch.grid[0] * launch.grid[1] * launch.grid[2] * answer.metadata.num_ctas
         needed = blocks * answer.metadata.global_scratch_size
         self.scratch.bytes = max(self.scratch.bytes, needed)
-        place = Parameter(SCRATCH, "pointer", buffer=len(self.call.buffers) if needed else -1)
-        return [place, Parameter("profile scratch", "pointer")]
+        place = PlannedParameter(SCRATCH, "pointer", buffer=len(self.call.buffers) if needed else -1)
+        return [place, PlannedParameter("profile scratch", "pointer")]
 
 
-def _parameters(launch: PlannedLaunch, answer: Compiled) -> list[Parameter]:
+def _parameters(launch: PlannedLaunch, answer: CompilerResult) -> list[PlannedParameter]:
     """Returns the parameters of the machine code, except for scratch memory.
 
     Raises ProtocolError where a descriptor has no tiled tensor map, though others have tensor maps.
     """
     forms, flags = iter(answer.descriptors), _flags(launch, answer)
-    found: list[Parameter] = []
+    found: list[PlannedParameter] = []
     for parameter in launch.parameters:
         place = {"buffer": parameter.buffer, "offset": parameter.offset}
         if parameter.descriptor is None:
-            found.append(Parameter(parameter.name, parameter.type, parameter.value, **place))
+            found.append(PlannedParameter(parameter.name, parameter.type, parameter.value, **place))
         elif answer.descriptors:
             form = next(forms, None)
             if form is None or form.is_im2col:
                 raise ProtocolError("a descriptor without a tiled tensor map")
-            found.append(Parameter(parameter.name, "tensormap", **place, map=_map(parameter.descriptor, form)))
+            found.append(PlannedParameter(parameter.name, "tensormap", **place, map=_map(parameter.descriptor, form)))
         else:
             found += _parts(parameter, parameter.descriptor, flags)
     return found
 
 
-def _map(descriptor: recorded.Descriptor, form: TensorMapForm) -> TensorMap:
+def _map(descriptor: recorded.RecordedDescriptor, form: TensorMapForm) -> TensorMap:
     *outer, inner = descriptor.shape
     data_type = TF32 if descriptor.tf32 else DATA_TYPES.get(form.elem_type, -1)
     shape = [*outer, inner * (2 if form.fp4_padded else 1)]
@@ -143,7 +143,9 @@ def _map(descriptor: recorded.Descriptor, form: TensorMapForm) -> TensorMap:
     )  # fmt: skip
 
 
-def _parts(parameter: recorded.Parameter, descriptor: recorded.Descriptor, flags: int) -> list[Parameter]:
+def _parts(
+    parameter: recorded.RecordedParameter, descriptor: recorded.RecordedDescriptor, flags: int
+) -> list[PlannedParameter]:
     """Returns a descriptor's parts, for a GPU without tensor maps: an address, sizes, strides, and settings.
 
     The first `flags` settings of two: elements outside of the tensor are NaN; floats are rounded to tf32.
@@ -151,14 +153,14 @@ def _parts(parameter: recorded.Parameter, descriptor: recorded.Descriptor, flags
     name = parameter.name
     settings = [int(descriptor.padding == "nan"), int(descriptor.tf32)][:flags]
     return [
-        Parameter(name, "pointer", buffer=parameter.buffer, offset=parameter.offset),
-        *(Parameter(f"{name}.shape", "i64", repr(size)) for size in descriptor.shape),
-        *(Parameter(f"{name}.strides", "i64", repr(stride)) for stride in descriptor.strides),
-        *(Parameter(f"{name}.flags", "i1", repr(setting)) for setting in settings),
+        PlannedParameter(name, "pointer", buffer=parameter.buffer, offset=parameter.offset),
+        *(PlannedParameter(f"{name}.shape", "i64", repr(size)) for size in descriptor.shape),
+        *(PlannedParameter(f"{name}.strides", "i64", repr(stride)) for stride in descriptor.strides),
+        *(PlannedParameter(f"{name}.flags", "i1", repr(setting)) for setting in settings),
     ]
 
 
-def _flags(launch: PlannedLaunch, answer: Compiled) -> int:
+def _flags(launch: PlannedLaunch, answer: CompilerResult) -> int:
     """Returns the number of settings of each descriptor among the parameters: one before Triton 3.9, two since."""
     described = [parameter.descriptor for parameter in launch.parameters if parameter.type == "descriptor"]
     others = len(launch.parameters) + 2 * sum(len(descriptor.shape) for descriptor in described) + 2  # 2: scratch

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from grader.gpu.amd import ASSEMBLY
 from grader.gpu.models import AmdModel
-from grader.gpu.plan import MOST_THREADS, TEXTS, Kernel
+from grader.gpu.plan import MOST_THREADS, TEXTS, PlannedKernel
 from grader.wire.cubin import BadCubin, read_cubin
 from grader.wire.fields import build, checked, items
 from grader.wire.frames import ProtocolError
@@ -65,21 +65,21 @@ class TensorMapForm:
 
 
 @dataclass
-class Compiled:
+class CompilerResult:
     """A compiled kernel.
 
     `kernel` is complete if machine code was requested. `optimised` and `laid_out` are the generic forms after make_ttir
     and make_ttgir, "" unless requested.
     """
 
-    kernel: Kernel
+    kernel: PlannedKernel
     metadata: Metadata
     optimised: str = ""
     laid_out: str = ""
     descriptors: list[TensorMapForm] = field(default_factory=list)  # one for each that the host made; none before sm_90
 
 
-def read_answer(header: dict, blob: bytes, model: GpuModel | AmdModel) -> Compiled | Failed:
+def read_answer(header: dict, blob: bytes, model: GpuModel | AmdModel) -> CompilerResult | Failed:
     """Returns the kernel or the failure of an answer. Raises ProtocolError where a sound process would not send it."""
     if header["kind"] == "failed":
         what, message, stage = (checked(header.get(name), "str", name) for name in ("what", "message", "stage"))
@@ -92,7 +92,7 @@ def read_answer(header: dict, blob: bytes, model: GpuModel | AmdModel) -> Compil
     parts = {name: read_part(place, blob) for name, place in header["parts"].items() if name in (*STAGES, *GENERIC)}
     texts = {name: data.decode("utf-8", "replace") for name, data in parts.items() if name != "cubin"}
     optimised, laid_out = (texts.pop(name, "") for name in GENERIC)
-    compiled = Compiled(_kernel(metadata), metadata, optimised, laid_out)
+    compiled = CompilerResult(_kernel(metadata), metadata, optimised, laid_out)
     compiled.descriptors = items(header, "descriptors", lambda data: build(TensorMapForm, data))
     compiled.kernel.texts = {name: texts[name] for name in (*TEXTS, ASSEMBLY) if name in texts}
     if isinstance(model, AmdModel) and ASSEMBLY not in texts:
@@ -102,14 +102,14 @@ def read_answer(header: dict, blob: bytes, model: GpuModel | AmdModel) -> Compil
     return compiled
 
 
-def _kernel(metadata: Metadata) -> Kernel:
-    return Kernel(
+def _kernel(metadata: Metadata) -> PlannedKernel:
+    return PlannedKernel(
         metadata.name, metadata.shared, metadata.num_warps, metadata.num_stages, metadata.num_ctas,
         metadata.launch_cooperative_grid, metadata.launch_pdl,
     )  # fmt: skip
 
 
-def _with_code(compiled: Compiled, code: bytes, model: GpuModel) -> Compiled | Failed:
+def _with_code(compiled: CompilerResult, code: bytes, model: GpuModel) -> CompilerResult | Failed:
     """Returns the kernel with its machine code, or the failure if it needs more than the GPU has, in Triton's words.
 
     Triton makes these checks when it loads the code. Raises ProtocolError if the machine code cannot be read.

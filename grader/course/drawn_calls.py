@@ -21,11 +21,11 @@ from grader.course.promise import (
     PAST,
     SEVERAL,
     SMALL,
-    Call,
+    DrawnCall,
     Kind,
-    Promise,
     Promised,
     Sizes,
+    StatedPromise,
     is_whole,
     length,
     with_numbers,
@@ -64,7 +64,7 @@ class Draft:
     is_empty: bool = False
 
 
-def drawn_calls(promise: Promise, seed: int, test: str, of_file: Sequence[int] = ()) -> list[Call]:
+def drawn_calls(promise: StatedPromise, seed: int, test: str, of_file: Sequence[int] = ()) -> list[DrawnCall]:
     """Returns all calls of a run with this seed, in the order in which they are judged.
 
     of_file: numbers that stand in the file; the last calls have sizes around them. The other calls are the same for any
@@ -79,12 +79,12 @@ def drawn_calls(promise: Promise, seed: int, test: str, of_file: Sequence[int] =
     return [replace(call, number=number) for number, call in enumerate(calls, 1)]
 
 
-def table_of(promise: Promise, numbers: random.Random) -> Covering:
+def table_of(promise: StatedPromise, numbers: random.Random) -> Covering:
     """Returns the table of this promise's calls, before its first row."""
     return Covering(_axes(promise, numbers), _weight, numbers)
 
 
-def _axes(promise: Promise, numbers: random.Random) -> dict[Axis, list]:
+def _axes(promise: StatedPromise, numbers: random.Random) -> dict[Axis, list]:
     """Returns the axes of the table, each with all values that a call may have there."""
     axes: dict[Axis, list] = {DTYPE: list(promise.dtypes), BLOCKS: list(range(1 + len(promise.blocks)))}
     axes |= {("size", name): _classes(one, promise, numbers) for name, one in promise.sizes.items()}
@@ -92,7 +92,7 @@ def _axes(promise: Promise, numbers: random.Random) -> dict[Axis, list]:
     return axes | {("kind", name): list(one.values) for name, one in promise.arguments.items()}
 
 
-def _classes(one: Sizes, promise: Promise, numbers: random.Random) -> list[str]:
+def _classes(one: Sizes, promise: StatedPromise, numbers: random.Random) -> list[str]:
     """Returns the names of a size's classes that fit the file's own block, or a block that a call sets."""
     blocks = {one.block, *(constants.get(one.name, one.block) for constants in promise.blocks)}
     return list(dict.fromkeys(name for block in sorted(blocks) for name in one.classes(numbers, block)))
@@ -111,7 +111,7 @@ def _weight(one: Cell, other: Cell) -> int:
     return WEIGHTS.get(frozenset(named), 1)
 
 
-def _made(promise: Promise, drafts: Iterable[Draft], numbers: random.Random) -> Iterable[Call]:
+def _made(promise: StatedPromise, drafts: Iterable[Draft], numbers: random.Random) -> Iterable[DrawnCall]:
     """Yields the drafts' calls. Mixed drafts come last; all past LEAST_MIXED are left out once all pairs have met."""
     table, mixed = table_of(promise, numbers), 0
     for draft in drafts:
@@ -129,7 +129,7 @@ def _last_of_each(table: Covering, row: Row) -> Row:
     return {axis: values[-1] for axis, values in table.axes.items()} | row
 
 
-def _call(promise: Promise, draft: Draft, row: Row, numbers: random.Random) -> Call:
+def _call(promise: StatedPromise, draft: Draft, row: Row, numbers: random.Random) -> DrawnCall:
     constants = ({}, *promise.blocks)[row[BLOCKS]]
     sizes = dict(draft.sizes)
     for name, one in promise.sizes.items():
@@ -140,13 +140,13 @@ def _call(promise: Promise, draft: Draft, row: Row, numbers: random.Random) -> C
         if name not in layouts:
             layouts[name] = row["layout", name](numbers, len(argument.shape))
         values[name] = row["kind", name]
-    return with_numbers(Call(0, sizes, row[DTYPE], layouts, values, constants, draft.same, draft.parts), numbers)
+    return with_numbers(DrawnCall(0, sizes, row[DTYPE], layouts, values, constants, draft.same, draft.parts), numbers)
 
 
 # ---- strata ----------------------------------------------------------------------------------------------------------
 
 
-def _several(promise: Promise) -> Row:
+def _several(promise: StatedPromise) -> Row:
     """Returns a row with sizes of several blocks, where a size may be that large, and with the file's own blocks."""
     sizes = {("size", name): _largest_class(one) for name, one in promise.sizes.items()}
     return sizes | {BLOCKS: 0}
@@ -157,16 +157,16 @@ def _largest_class(one: Sizes) -> str:
     return SEVERAL if SEVERAL in classes else [name for name in classes if name != ONE or len(classes) == 1][-1]
 
 
-def _in_family(promise: Promise, family: Family) -> Row:
+def _in_family(promise: StatedPromise, family: Family) -> Row:
     """Returns a row in which each argument has this family of layouts, if it may have it."""
     return {("layout", name): family for name, one in promise.arguments.items() if family in one.families}
 
 
-def _ordinary(promise: Promise) -> Row:
+def _ordinary(promise: StatedPromise) -> Row:
     return {("kind", name): one.values[0] for name, one in promise.arguments.items()}
 
 
-def _kinds(promise: Promise, numbers: random.Random) -> list[Draft]:
+def _kinds(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns for each kind of values a draft in which all arguments have values of this kind, in the dtype that shows
     most.
 
@@ -182,7 +182,7 @@ def _kinds(promise: Promise, numbers: random.Random) -> list[Draft]:
     return [replace(drafts[0], row=drafts[0].row | _one_past_several(promise)), *drafts[1:]]
 
 
-def _one_past_several(promise: Promise) -> Row:
+def _one_past_several(promise: StatedPromise) -> Row:
     """Returns a row with sizes one past several blocks, where a size may be that large in the first blocks stated."""
     constants = ({}, *promise.blocks)[min(1, len(promise.blocks))]
     blocks = {name: constants.get(one.name, one.block) for name, one in promise.sizes.items()}
@@ -197,7 +197,7 @@ def _in_turn(one: Promised, turn: int) -> Kind:
     return one.values[turn % len(one.values)]
 
 
-def _alike(promise: Promise, numbers: random.Random) -> list[Draft]:
+def _alike(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns drafts whose arguments all have the same strides, unlike the strides of a contiguous tensor."""
     arguments = promise.arguments.values()
     common = [family for family in HOLES_ALIKE if all(family in one.families for one in arguments)]
@@ -210,26 +210,26 @@ def _alike(promise: Promise, numbers: random.Random) -> list[Draft]:
     return drafts
 
 
-def _single(promise: Promise, numbers: random.Random) -> list[Draft]:
+def _single(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns for each size a draft in which it is 1 and strides are unusual: one row, or column, of a larger
     matrix."""
     row = _several(promise) | _in_family(promise, drawn_layouts.sparse)
     return [Draft(row | {("size", name): ONE}) for name, one in promise.sizes.items() if not one.only]
 
 
-def _shared(promise: Promise, numbers: random.Random) -> list[Draft]:
+def _shared(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns drafts with inputs that see elements twice, in sizes large enough to make a difference."""
     found = [family for family in SHARED if any(family in one.families for one in promise.arguments.values())]
     return [Draft(_several(promise) | _in_family(promise, family)) for family in found]
 
 
-def _empty(promise: Promise, numbers: random.Random) -> list[Draft]:
+def _empty(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns for each size that may be 0 a draft in which it is."""
     row = _several(promise) | _in_family(promise, drawn_layouts.contiguous)
     return [Draft(row, sizes={name: 0}, is_empty=True) for name, one in promise.sizes.items() if not one.least]
 
 
-def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
+def _large(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns for each size that is to be large once a draft in which it is, and in which all others are small enough.
     Ordinary values show best which digits are lost on the way."""
     drafts = []
@@ -243,7 +243,7 @@ def _large(promise: Promise, numbers: random.Random) -> list[Draft]:
     return drafts
 
 
-def _empty_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
+def _empty_blocks(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns for each size that blocks divide a draft with many small blocks, as many as the largest call has. Half of
     them hold one number alone, such as -inf, so code that joins the results of blocks meets several such blocks."""
     drafts = []
@@ -258,7 +258,7 @@ def _empty_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
     return drafts
 
 
-def _half_alike(promise: Promise, name: str) -> Row:
+def _half_alike(promise: StatedPromise, name: str) -> Row:
     """Returns, for each argument with rows of this size, the kinds of values in which half of a row is one number."""
     found = {
         ("kind", argument): [kind for kind in one.values if callable(kind) and _is_half_alike(kind, len(one.shape))]
@@ -272,7 +272,7 @@ def _is_half_alike(kind: Callable, rank: int) -> bool:
     return any(step[0] == "leading" for step in kind(*[2] * rank).steps)
 
 
-def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> list[Call]:
+def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Random) -> list[DrawnCall]:
     """Returns calls with a size that is a number of the file, or 1 less or more: a rule of the file may begin or end
     there.
 
@@ -296,7 +296,7 @@ def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) ->
     return calls
 
 
-def _blocks_for(promise: Promise, sizes: dict[str, int]) -> int:
+def _blocks_for(promise: StatedPromise, sizes: dict[str, int]) -> int:
     """Returns the place of the blocks to use: 0, the file's own; if their lanes are too many, the blocks with the
     fewest."""
     if not is_wide(promise, sizes):
@@ -305,12 +305,12 @@ def _blocks_for(promise: Promise, sizes: dict[str, int]) -> int:
     return counts.index(min(counts))
 
 
-def is_wide(promise: Promise, sizes: dict[str, int]) -> bool:
+def is_wide(promise: StatedPromise, sizes: dict[str, int]) -> bool:
     """Returns whether the file's own blocks have too many lanes, in a call of these sizes, to run all its programs."""
     return _lanes(promise, sizes, {}) > MOST_LANES
 
 
-def _lanes(promise: Promise, sizes: dict[str, int], constants: dict[str, int]) -> int:
+def _lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, int]) -> int:
     """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets."""
     blocks = {name: constants.get(one.name, one.block) for name, one in promise.sizes.items()}
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
@@ -322,7 +322,7 @@ def carried_out(one: Sizes) -> int:
     return max(one.most, one.once, min(one.limit, MOST_BOUNDARY))
 
 
-def _many_blocks(promise: Promise, numbers: random.Random) -> list[Draft]:
+def _many_blocks(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns for each size that may be so large a draft with a prime number of blocks, which no grouping of them
     divides, and 3 blocks of each other size. The file's own blocks are large: there are fewer of them, and 2 of each
     other size where there are three sizes or more."""
@@ -345,11 +345,11 @@ def _of_blocks(one: Sizes, count: int, constants: dict[str, int], numbers: rando
     return max(1, min(count * block - numbers.randint(1, SMALL), one.largest))
 
 
-def _without_sizes(promise: Promise) -> Row:
+def _without_sizes(promise: StatedPromise) -> Row:
     return {("size", name): None for name in promise.sizes}
 
 
-def _twice(promise: Promise, numbers: random.Random) -> list[Draft]:
+def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns a draft in which several arguments are one tensor, if they may be."""
     if not promise.same:
         return []
@@ -357,7 +357,7 @@ def _twice(promise: Promise, numbers: random.Random) -> list[Draft]:
     return [Draft(_several(promise) | _ordinary(promise), same=dict.fromkeys(others, first))]
 
 
-def _in_one_memory(promise: Promise, numbers: random.Random) -> list[Draft]:
+def _in_one_memory(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns drafts in which an argument is a part of another argument."""
     row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
     drafts = []

@@ -46,7 +46,7 @@ MOST_ELEMENTS = 1 << 22  # the interpreter has seconds, not hours
 
 
 @dataclass(frozen=True)
-class Case:
+class HiddenCase:
     name: str
     data: tuple[Recipe, ...]
     points: float = 1
@@ -55,7 +55,7 @@ class Case:
     constants: dict[str, int] = field(default_factory=dict)
 
 
-def read_cases(directory: Path, folder: Folder) -> list[Case]:
+def read_cases(directory: Path, folder: Folder) -> list[HiddenCase]:
     """Returns the hidden cases of one exercise; [] where the directory has no file for it. Raises pytest.UsageError for
     mistakes in the directory or the file."""
     _refuse_misnamed(directory, folder.root)
@@ -83,7 +83,7 @@ def _refuse_misnamed(directory: Path, root: Path) -> None:
             raise pytest.UsageError(f"{path}: no exercise is called {path.stem}. Did you mean {near[0]}.toml?")
 
 
-def _case(stated: object, where: str) -> Case:
+def _case(stated: object, where: str) -> HiddenCase:
     table = _only(stated, {"name", "points", "arguments", "dtypes", "bound", "constants"}, where)
     name, points, bound = table.get("name"), table.get("points", 1), table.get("bound")
     if not isinstance(name, str) or not name.strip() or "\n" in name:
@@ -106,7 +106,7 @@ def _case(stated: object, where: str) -> Case:
     if not isinstance(arguments, list) or not arguments:
         raise pytest.UsageError(f"{where}: arguments must list one data set for each argument of the entry function.")
     data = tuple(_argument(argument, f"{where}, argument {n}") for n, argument in enumerate(arguments, 1))
-    return Case(name.strip(), data, points, bound, tuple(dtypes), constants)
+    return HiddenCase(name.strip(), data, points, bound, tuple(dtypes), constants)
 
 
 def _argument(table: object, where: str) -> Recipe:

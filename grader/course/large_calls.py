@@ -16,7 +16,7 @@ from dataclasses import replace
 from grader.course import drawn_layouts
 from grader.course.drawn_calls import carried_out, is_wide
 from grader.course.drawn_layouts import Family
-from grader.course.promise import REACH, SEVERAL, SMALL, Call, Promise, Promised, Sizes, length, with_numbers
+from grader.course.promise import REACH, SEVERAL, SMALL, DrawnCall, Promised, Sizes, StatedPromise, length, with_numbers
 from grader.numerics import layouts
 from grader.numerics.data_sets import seed_for
 from grader.numerics.layouts import Layout
@@ -29,7 +29,9 @@ MOST_AROUND = 4  # numbers of the file, with two calls each
 FEW_BLOCKS = 8  # most blocks that a size lies past a number of the file, or that a call with elements far apart has
 
 
-def large_calls(promise: Promise, seed: int, test: str, after: int, of_file: Sequence[int] = ()) -> list[Call]:
+def large_calls(
+    promise: StatedPromise, seed: int, test: str, after: int, of_file: Sequence[int] = ()
+) -> list[DrawnCall]:
     """Returns the large calls of a run with this seed; their numbers begin after `after`.
 
     of_file: numbers that stand in the file. Calls that are not around them are the same for any file.
@@ -41,25 +43,27 @@ def large_calls(promise: Promise, seed: int, test: str, after: int, of_file: Seq
     return [replace(call, number=number) for number, call in enumerate(calls, after + 1)]
 
 
-def _calls(promise: Promise, numbers: random.Random) -> Iterator[Call]:
+def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
     for name, one in promise.sizes.items():
         if one.limit:
             yield _of_size(promise, name, one.limit, COMPACT, numbers)
             yield _of_size(promise, name, _between(one, numbers), ONE_ROW, numbers)
 
 
-def _of_size(promise: Promise, name: str, size: int, families: Sequence[Family], numbers: random.Random) -> Call:
+def _of_size(
+    promise: StatedPromise, name: str, size: int, families: Sequence[Family], numbers: random.Random
+) -> DrawnCall:
     """Returns a call in which this size has this value, and all others are 1."""
     sizes = _alone(promise, name, size)
     layouts = _layouts(promise, families, numbers)
-    return Call(0, sizes, numbers.choice(promise.dtypes), layouts, _kinds(promise))
+    return DrawnCall(0, sizes, numbers.choice(promise.dtypes), layouts, _kinds(promise))
 
 
-def _alone(promise: Promise, name: str, size: int) -> dict[str, int]:
+def _alone(promise: StatedPromise, name: str, size: int) -> dict[str, int]:
     return {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
 
 
-def _around(promise: Promise, of_file: Sequence[int], numbers: random.Random) -> Iterator[Call]:
+def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Random) -> Iterator[DrawnCall]:
     """Yields calls around numbers of the file, since a rule of the file may begin there: a size that differs from the
     number by at most 1, then a size that is a few blocks larger. No call with the file's own blocks and a size as large
     is carried out in full."""
@@ -82,7 +86,7 @@ def _between(one: Sizes, numbers: random.Random) -> int:
     return round(math.exp(numbers.uniform(math.log(least), math.log(one.limit))))
 
 
-def _far_apart(promise: Promise, numbers: random.Random) -> Iterator[Call]:
+def _far_apart(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
     """Yields calls whose elements lie as far apart as is promised, in the blocks that the tests state.
 
     The file's own blocks are large, and each element takes a page at these distances: they are judged for vectors
@@ -103,13 +107,15 @@ def _far_apart(promise: Promise, numbers: random.Random) -> Iterator[Call]:
         yield _of_far_apart(promise, sizes, {}, numbers)
 
 
-def _of_far_apart(promise: Promise, sizes: dict[str, int], constants: dict[str, int], numbers: random.Random) -> Call:
+def _of_far_apart(
+    promise: StatedPromise, sizes: dict[str, int], constants: dict[str, int], numbers: random.Random
+) -> DrawnCall:
     found = _layouts(promise, COMPACT, numbers)
     for name, one in promise.arguments.items():
         if _may_be_far_apart(one):
             shape = tuple(length(dimension, sizes) for dimension in one.shape)
             found[name] = _of_reach(shape, one.reach, numbers)
-    return Call(0, sizes, numbers.choice(promise.dtypes), found, _kinds(promise), constants)
+    return DrawnCall(0, sizes, numbers.choice(promise.dtypes), found, _kinds(promise), constants)
 
 
 def _few_blocks(one: Sizes, constants: dict[str, int], numbers: random.Random) -> int:
@@ -133,7 +139,7 @@ def _one_column(rows: int, reach: int) -> Layout:
     return replace(layout, name=f"{layout.name}, one column expanded", repeated=(1,))
 
 
-def _layouts(promise: Promise, families: Sequence[Family], numbers: random.Random) -> dict[str, Layout]:
+def _layouts(promise: StatedPromise, families: Sequence[Family], numbers: random.Random) -> dict[str, Layout]:
     """Returns layouts of these families, for arguments of several dimensions that may have them; else compact
     layouts."""
     found = {}
@@ -144,5 +150,5 @@ def _layouts(promise: Promise, families: Sequence[Family], numbers: random.Rando
     return found
 
 
-def _kinds(promise: Promise) -> dict:
+def _kinds(promise: StatedPromise) -> dict:
     return {name: one.values[0] for name, one in promise.arguments.items()}

@@ -144,7 +144,7 @@ class Into:
 
 
 @dataclass(frozen=True)
-class Given:
+class FixedNumber:
     """Kind of values: this Python number, the size with this name, or None."""
 
     number: float | str | None
@@ -160,15 +160,15 @@ class Between:
     low: float
     high: float
 
-    def given(self, numbers: random.Random) -> Given:
+    def given(self, numbers: random.Random) -> FixedNumber:
         """Returns a number of the range: each power of two is as likely as any other. It is whole if both ends are."""
         number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
         if isinstance(self.low, int) and isinstance(self.high, int):
-            return Given(round(number))
-        return Given(min(max(float(f"{number:.4g}"), self.low), self.high))  # short enough to be typed again
+            return FixedNumber(round(number))
+        return FixedNumber(min(max(float(f"{number:.4g}"), self.low), self.high))  # short enough to be typed again
 
 
-Kind = Draw | Into | Given | Between | OfSequences  # of values of an argument
+Kind = Draw | Into | FixedNumber | Between | OfSequences  # of values of an argument
 
 
 def into(*sizes: str) -> Into:
@@ -194,24 +194,24 @@ def of_sequences(B: str, T: str, P: str, page: str) -> tuple[OfSequences, ...]:
 def one_of(*numbers: float | str) -> Promised:
     """Promises an argument that is no tensor: one of these numbers or bools; a text stands for the size of this
     name."""
-    return Promised((), (drawn_layouts.contiguous,), tuple(Given(number) for number in numbers))
+    return Promised((), (drawn_layouts.contiguous,), tuple(FixedNumber(number) for number in numbers))
 
 
 def between(low: float, high: float) -> Promised:
     """Promises an argument that is no tensor: any number of this range, and both ends; in a wide range also a number
     near its low end. Numbers are whole where both ends are. 0 < low."""
     near = [Between(low, NEAR * low)] if NEAR**2 * low < high else []
-    kinds: list[Kind] = [Between(low, high), Given(high), *near, Given(low)]
+    kinds: list[Kind] = [Between(low, high), FixedNumber(high), *near, FixedNumber(low)]
     return Promised((), (drawn_layouts.contiguous,), tuple(kinds))
 
 
 def optional(number: Promised) -> Promised:
     """Promises an argument that is None, or what `number` may be, as optional(one_of(0.5, 4.0))."""
-    return replace(number, values=(Given(None), *number.values))
+    return replace(number, values=(FixedNumber(None), *number.values))
 
 
 @dataclass(frozen=True)
-class Call:
+class DrawnCall:
     """A call: sizes by name; the layout and the kind of values of each argument; one dtype; block sizes."""
 
     number: int  # in the run, from 1
@@ -225,7 +225,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Promise:
+class StatedPromise:
     """The promise that a test file states: see the fixture `drawn`."""
 
     sizes: dict[str, Sizes]
@@ -236,17 +236,17 @@ class Promise:
     refuses: str = ""  # the error that a call outside of the promise raises, by its name in Python
     share: float = 1.0  # of the calls that a seed draws, this share is judged, from the first on
 
-    def data(self, call: Call) -> tuple[Recipe, ...]:
+    def data(self, call: DrawnCall) -> tuple[Recipe, ...]:
         """Returns the data sets of a call's arguments, in order. Raises TypeError for a range: see with_numbers."""
         return tuple(self._data(call, name) for name in self.arguments)
 
-    def _data(self, call: Call, name: str) -> Recipe:
+    def _data(self, call: DrawnCall, name: str) -> Recipe:
         origin, promised = call.same.get(name, name), self.arguments[name]
         shape = [length(dimension, call.sizes) for dimension in promised.shape]
         kind, dtype = call.values[origin], promised.dtype or call.dtype
         if isinstance(kind, Between):
             raise TypeError(f"{name} has a range of numbers: with_numbers chooses one of them")
-        if isinstance(kind, Into | Given | OfSequences):
+        if isinstance(kind, Into | FixedNumber | OfSequences):
             data = kind.within(call.sizes)(*shape)
         else:
             data = whole(*shape) if is_whole(dtype) and kind is not output else kind(*shape)
@@ -257,13 +257,13 @@ class Promise:
         return replace(data, layout=call.layouts[origin], same_as=same, part_of=part)
 
 
-def with_numbers(call: Call, numbers: random.Random) -> Call:
+def with_numbers(call: DrawnCall, numbers: random.Random) -> DrawnCall:
     """Returns the call with a number chosen from each range."""
     kinds = call.values.items()
     return replace(call, values={name: k.given(numbers) if isinstance(k, Between) else k for name, k in kinds})
 
 
-def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
+def stated(names: list[str], dtypes: Sequence[str], options: dict) -> StatedPromise:
     """Returns the promise that the keywords of the fixture `drawn` state, for arguments of these names. Raises
     ValueError for other arguments, and for a size that is stated and not used, or the reverse."""
     options = dict(options)
@@ -274,11 +274,13 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> Promise:
     if list(options) != names:
         raise ValueError(f"drawn: the arguments {', '.join(names)} were expected, in this order.")
     used = {name for promised in options.values() for dimension in promised.shape for name in _sizes_of(dimension)}
-    numbers = [kind.number for promised in options.values() for kind in promised.values if isinstance(kind, Given)]
+    numbers = [
+        kind.number for promised in options.values() for kind in promised.values if isinstance(kind, FixedNumber)
+    ]
     used |= {number for number in numbers if isinstance(number, str)}
     if used != set(sizes):
         raise ValueError(f"drawn: sizes {', '.join(sorted(used ^ set(sizes)))}: stated and not used, or the reverse.")
-    return Promise(sizes, options, tuple(dtypes), blocks, same, refuses, share)
+    return StatedPromise(sizes, options, tuple(dtypes), blocks, same, refuses, share)
 
 
 def is_whole(dtype: str) -> bool:

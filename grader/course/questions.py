@@ -39,7 +39,7 @@ class NoAnswer(ValueError):
 
 
 @dataclass(frozen=True)
-class Question:
+class LessonQuestion:
     """A question of a lesson. `answer`: a number, or the text of a choice."""
 
     ask: str
@@ -87,7 +87,7 @@ class Question:
         raise NoAnswer(f"Answer with a letter from {letters[0]} to {letters[-1]}.")
 
 
-def questions_of(folder: Folder) -> list[Question]:
+def questions_of(folder: Folder) -> list[LessonQuestion]:
     """Returns the questions of a lesson; [] where it has no file of them. Raises BadQuestion, OSError."""
     path = folder.path / QUESTIONS
     if not path.exists():
@@ -102,7 +102,7 @@ def questions_of(folder: Folder) -> list[Question]:
     return [_question(table, f"{path}: question {number}") for number, table in enumerate(tables, 1)]
 
 
-def _question(table: object, where: str) -> Question:
+def _question(table: object, where: str) -> LessonQuestion:
     fields = dict(table) if isinstance(table, dict) else {}
     choices, answer = fields.pop("choices", []), fields.pop("answer", None)
     if {name: type(value) for name, value in fields.items()} != REQUIRED:
@@ -111,7 +111,7 @@ def _question(table: object, where: str) -> Question:
         _check_choices(choices, answer, where)
     elif isinstance(answer, bool) or not isinstance(answer, int | float):
         raise BadQuestion(f"{where} has to state a number as its answer, or choices.")
-    return Question(answer=answer, choices=tuple(choices), **fields)
+    return LessonQuestion(answer=answer, choices=tuple(choices), **fields)
 
 
 def _check_choices(choices: object, answer: object, where: str) -> None:

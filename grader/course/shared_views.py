@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from grader.course import drawn_layouts
-from grader.course.promise import Promise, Promised, length
+from grader.course.promise import Promised, StatedPromise, length
 from grader.numerics import layouts
 from grader.numerics.data_sets import Data
 from grader.numerics.layouts import CONTIGUOUS, Layout
@@ -34,7 +34,7 @@ class SharedView:
     layouts: dict[str, Layout]
 
 
-def shared_views(promise: Promise, numbers: random.Random) -> list[SharedView]:
+def shared_views(promise: StatedPromise, numbers: random.Random) -> list[SharedView]:
     """Returns at most MOST_VIEWS of the shared views that the promise permits, chosen by `numbers`."""
     found = []
     inputs = [name for name, one in promise.arguments.items() if _may_share(one)]
@@ -56,7 +56,7 @@ def _may_share(one: Promised) -> bool:
     return isinstance(data, Data) and not (data.is_output or data.together or data.made_by)
 
 
-def _ways(promise: Promise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
+def _ways(promise: StatedPromise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
     """Yields the sizes of a call, and the layout of the part in the memory of the whole."""
     first, second = promise.arguments[whole], promise.arguments[part]
     rank = len(second.shape)
@@ -72,7 +72,7 @@ def _ways(promise: Promise, whole: str, part: str, numbers: random.Random) -> It
         yield sizes, layouts.every(2, 1) if steps > 1 else CONTIGUOUS
 
 
-def _squares(promise: Promise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
+def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
     """Yields calls in which both arguments have one shape: the part is the whole itself, or its transpose."""
     first, second = promise.arguments[whole], promise.arguments[part]
     most = min(one.most for one in promise.sizes.values() if not one.only)
@@ -87,7 +87,7 @@ def _squares(promise: Promise, whole: str, part: str, numbers: random.Random) ->
         yield sizes, layouts.transposed()
 
 
-def _sizes(promise: Promise, numbers: random.Random) -> Sizes:
+def _sizes(promise: StatedPromise, numbers: random.Random) -> Sizes:
     """Returns sizes of several blocks, and not too many elements."""
     room = int(MOST_ELEMENTS ** (1 / max(2, len(promise.sizes))))
     found = {}
@@ -97,5 +97,5 @@ def _sizes(promise: Promise, numbers: random.Random) -> Sizes:
     return found
 
 
-def _are_names(promise: Promise, *given: Promised) -> bool:
+def _are_names(promise: StatedPromise, *given: Promised) -> bool:
     return all(one.shape[0] in promise.sizes for one in given)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from grader.course.promise import Between, Call, Kind, Promise
+from grader.course.promise import Between, DrawnCall, Kind, StatedPromise
 
 
-def simpler(promise: Promise, call: Call) -> Iterator[Call]:
+def simpler(promise: StatedPromise, call: DrawnCall) -> Iterator[DrawnCall]:
     """Yields calls that differ from this call by something left out; a call that leaves out more comes first."""
     plain = {name: argument.plain_layout for name, argument in promise.arguments.items()}
     strided = [name for name, layout in call.layouts.items() if layout != plain[name]]
@@ -40,7 +40,7 @@ def _is_a_kind(kind: Kind) -> bool:
     return not isinstance(kind, Between)
 
 
-def _without(call: Call, what: str, names: list[str], ordinary: Callable) -> Iterator[Call]:
+def _without(call: DrawnCall, what: str, names: list[str], ordinary: Callable) -> Iterator[DrawnCall]:
     """Yields the call with the ordinary layout or values for all of these arguments, then for each of them alone.
     `what`: "layouts" or "values", the field of the call."""
     now = getattr(call, what)
@@ -49,7 +49,7 @@ def _without(call: Call, what: str, names: list[str], ordinary: Callable) -> Ite
         yield replace(call, **{what: now | {name: ordinary(name) for name in group}})
 
 
-def smallest(promise: Promise, call: Call, fails: Callable[[Call], bool], tries: int) -> Call:
+def smallest(promise: StatedPromise, call: DrawnCall, fails: Callable[[DrawnCall], bool], tries: int) -> DrawnCall:
     """Returns the simplest call that still fails, as far as at most `tries` further calls tell; the same each time."""
     tried, found = {repr(call)}, call
     while tries > 0:

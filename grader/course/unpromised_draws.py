@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from grader.course import drawn_layouts
-from grader.course.promise import Call, Promise, Promised, length
+from grader.course.promise import DrawnCall, Promised, StatedPromise, length
 from grader.numerics import layouts
 from grader.numerics.data_sets import seed_for
 from grader.numerics.layouts import ALIGNED_ROWS, Layout
@@ -20,21 +20,21 @@ PIECE = 16  # bytes: the unit in which descriptors count addresses
 
 
 @dataclass(frozen=True)
-class Broken:
+class UnpromisedDraw:
     """A call that an entry has to refuse. because: the condition that is broken, for a sentence."""
 
-    call: Call
+    call: DrawnCall
     because: str
 
 
-def unpromised_draws(promise: Promise, seed: int, test: str, after: int) -> list[Broken]:
+def unpromised_draws(promise: StatedPromise, seed: int, test: str, after: int) -> list[UnpromisedDraw]:
     """Returns the calls of a run with this seed; their numbers begin after `after`."""
     numbers = random.Random(seed_for(seed, test, "unpromised"))
     found = [one for name in promise.arguments for one in _of(promise, name, numbers)]
     return [replace(one, call=replace(one.call, number=number)) for number, one in enumerate(found, after + 1)]
 
 
-def _of(promise: Promise, name: str, numbers: random.Random) -> Iterator[Broken]:
+def _of(promise: StatedPromise, name: str, numbers: random.Random) -> Iterator[UnpromisedDraw]:
     one = promise.arguments[name]
     if one.families != drawn_layouts.ALIGNED:
         return
@@ -43,17 +43,17 @@ def _of(promise: Promise, name: str, numbers: random.Random) -> Iterator[Broken]
         dtype = one.dtype or call.dtype
         shape = tuple(length(dimension, call.sizes) for dimension in one.shape)
         for layout, because in _broken(name, shape, DTYPE_BYTES[dtype], numbers):
-            yield Broken(replace(call, layouts=call.layouts | {name: layout}), because)
+            yield UnpromisedDraw(replace(call, layouts=call.layouts | {name: layout}), because)
 
 
-def _plain(promise: Promise, one: Promised, rows: int, numbers: random.Random) -> Call:
+def _plain(promise: StatedPromise, one: Promised, rows: int, numbers: random.Random) -> DrawnCall:
     """Returns a small call that is promised, in which this argument has `rows` rows; 0 stands for several."""
     sizes = {name: other.fitting(numbers.randint(9, min(40, other.most))) for name, other in promise.sizes.items()}
     if rows and one.shape[0] in sizes:
         sizes[one.shape[0]] = promise.sizes[one.shape[0]].fitting(rows)
     plain = {name: other.plain_layout for name, other in promise.arguments.items()}
     values = {name: other.values[0] for name, other in promise.arguments.items()}
-    return Call(0, sizes, promise.dtypes[0], plain, values)
+    return DrawnCall(0, sizes, promise.dtypes[0], plain, values)
 
 
 def _broken(name: str, shape: tuple[int, ...], item: int, numbers: random.Random) -> Iterator[tuple[Layout, str]]:

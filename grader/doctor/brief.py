@@ -6,7 +6,7 @@ import importlib.metadata
 import platform
 
 from grader.doctor.doctor import examine_judge, fence_here, judged_here
-from grader.doctor.gpu_probe import Found
+from grader.doctor.gpu_probe import FoundGpu
 from grader.explain.fence_words import is_whole, told
 from grader.gpu.device import NO_GPU, Device, device_here
 
@@ -26,7 +26,7 @@ def main() -> int:
     print(f"Here: Python {platform.python_version()}, {', '.join(versions)}, {_gpu(device)}.")
     if not is_whole(fence):
         print("\n".join(said.text for said in told(fence)))
-    gpu = Found(here=device != NO_GPU, usable=isinstance(device, Device), trusted=True)  # nothing is measured
+    gpu = FoundGpu(here=device != NO_GPU, usable=isinstance(device, Device), trusted=True)  # nothing is measured
     print("\n".join(judged_here(gpu)))
     return 0
 

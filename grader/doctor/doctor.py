@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.doctor.gpu_probe import Found, examine_gpu
+from grader.doctor.gpu_probe import FoundGpu, examine_gpu
 from grader.places import command_for
 from grader.processes import bubblewrap
 
 if TYPE_CHECKING:
     import torch
 
-    from grader.judge.run import Recorded
+    from grader.judge.run import PackedCall
     from grader.wire.fence import Fence
 
 SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
@@ -86,7 +86,7 @@ def examine(say: Callable[[str], None]) -> bool:
     fine = examine_judge(say)
     if fine:
         _fence(say)
-    gpu = _gpu(say) if fine else Found()
+    gpu = _gpu(say) if fine else FoundGpu()
     say(f"sandbox        {bubblewrap.missing() or 'bubblewrap works'}; only needed to grade other people's files")
     say("")
     if fine:
@@ -106,7 +106,7 @@ def examine_judge(say: Callable[[str], None]) -> bool:
     return fine and _self_test(say)
 
 
-def _gpu(say: Callable[[str], None]) -> Found:
+def _gpu(say: Callable[[str], None]) -> FoundGpu:
     from grader.course.by_name import course_here
     from grader.course.folder import all_folders
     from grader.doctor.calibrate import gates_line
@@ -119,7 +119,7 @@ def _gpu(say: Callable[[str], None]) -> Found:
     return found
 
 
-def judged_here(gpu: Found) -> list[str]:
+def judged_here(gpu: FoundGpu) -> list[str]:
     """Returns the lines that say what is judged on this machine and what is not."""
     judged = "Judged here: values, memory safety, races, traffic, machine code."
     if not gpu.here:
@@ -241,21 +241,21 @@ def _compiled() -> tuple[bool, str]:
     return True, f"a kernel was compiled for {DEFAULT_MODEL.target}: {plan.kernels[0].cubin.registers} registers"
 
 
-def _recorded(x: torch.Tensor) -> Recorded:
+def _recorded(x: torch.Tensor) -> PackedCall:
     """Returns the recorded call of the probe with this argument."""
     from grader.gpu.models import DEFAULT_MODEL
-    from grader.judge.kernel_texts import recorded_call
-    from grader.judge.run import Recorded
+    from grader.judge.kernel_texts import record_call
+    from grader.judge.run import PackedCall
     from grader.processes.front_end_process import FrontEnd
-    from grader.processes.submission_process import Runner
+    from grader.processes.submission_process import SubmissionProcess
     from grader.submission.text import Submission
     from grader.wire.messages import RecordRequest
     from grader.wire.reply import spec_of
 
     of = Submission(Path("probe.py"), PROBE.encode()), "probe.py", DEFAULT_MODEL
-    recorder, front_end = Runner(*of), FrontEnd(*of)
+    process, front_end = SubmissionProcess(*of), FrontEnd(*of)
     try:
-        return Recorded(recorded_call(RecordRequest("probe", [spec_of("x", x)]), recorder, front_end, 60.0))
+        return PackedCall(record_call(RecordRequest("probe", [spec_of("x", x)]), process, front_end, 60.0))
     finally:
-        recorder.end()
+        process.end()
         front_end.end()

@@ -23,7 +23,7 @@ NOT_NEEDED = "none found: not needed; a GPU adds large sizes and speed"
 
 
 @dataclass
-class Found:
+class FoundGpu:
     """The state of the GPU. `here`: it exists. `usable`: kernels can be judged on it. `trusted`: so can their speed."""
 
     here: bool = False
@@ -31,7 +31,7 @@ class Found:
     trusted: bool = False
 
 
-def examine_gpu(say: Callable[[str, str, bool], None], wait: Callable) -> Found:
+def examine_gpu(say: Callable[[str, str, bool], None], wait: Callable) -> FoundGpu:
     """Examines and measures the GPU, and says what it finds. Returns the GPU's state.
 
     `say` takes a name, a finding, and whether it is in order. `wait(text)` is a context to show while time passes.
@@ -39,10 +39,10 @@ def examine_gpu(say: Callable[[str, str, bool], None], wait: Callable) -> Found:
     device = device_here()
     if device == NO_GPU:
         say("GPU", NOT_NEEDED, True)
-        return Found()
+        return FoundGpu()
     if isinstance(device, str):
         say("GPU", f"there is one, and it cannot be used: {device}", False)
-        return Found(here=True)
+        return FoundGpu(here=True)
     say("GPU", describe(device, driver_here()), True)
     from grader.gpu.lock import GpuBusy
     from grader.gpu.pool.replay_process import ReplayEnded
@@ -54,13 +54,13 @@ def examine_gpu(say: Callable[[str, str, bool], None], wait: Callable) -> Found:
             answers = ask(replays)
     except ReplayEnded as ended:
         say("speed", why_ended(ended), False)
-        return Found(here=True, usable=ended.how == "no-room")
+        return FoundGpu(here=True, usable=ended.how == "no-room")
     except GpuBusy as busy:
         say("speed", f"not measured now: {busy}", False)
-        return Found(here=True, usable=True)
+        return FoundGpu(here=True, usable=True)
     finally:
         replays.end()
-    return Found(here=True, usable=True, trusted=tell(answers, device, say))
+    return FoundGpu(here=True, usable=True, trusted=tell(answers, device, say))
 
 
 def describe(device: Device, driver: str) -> str:

@@ -17,7 +17,7 @@ from grader.submission.tuning_lines import (
     line_of_key,
     name_of_pruning,
 )
-from grader.wire.recorded_call import Parameter, RecordedCall
+from grader.wire.recorded_call import RecordedCall, RecordedParameter
 from grader.wire.recorded_parts import Choice, PlannedLaunch, Sequence, Tuning
 
 # Causes that show with a configuration whose blocks do not suit the grid.
@@ -172,7 +172,7 @@ def _differing(call: RecordedCall, wrong: int, right: int) -> list[str]:
 def wrong_key(call: RecordedCall, again: RecordedCall | None) -> Verdict | None:
     """Returns the verdict on a key that names no argument, or a tensor, or changes between two equal calls; else None.
 
-    again: a recording of the same call, made once more; None: no second call is looked at.
+    again: the same call, recorded once more; None: no second call is looked at.
     """
     for choice, tuning in _tunings(call):
         for part in tuning.key:
@@ -236,7 +236,9 @@ def reused(first: RecordedCall, other: RecordedCall, submission: Submission) -> 
     return _wrong_key(choice, said, Configurations.ADVICE_EACH_SIZE(returned=returned))
 
 
-def _numbers_that_differ(first: RecordedCall, other: RecordedCall) -> Iterator[tuple[Parameter, Parameter]]:
+def _numbers_that_differ(
+    first: RecordedCall, other: RecordedCall
+) -> Iterator[tuple[RecordedParameter, RecordedParameter]]:
     for one, two in zip(first.launches(), other.launches()):
         for a, b in zip(one.parameters, two.parameters):
             if a.name == b.name and a.value and b.value and a.value != b.value:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
-from grader.explain.evidence import source_line
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
+from grader.operations.evidence import source_line
 from grader.sentences import Fields, Said, Sentence, count_text
 from grader.submission.text import Submission, line_of_only_store
 from grader.wire.messages import Launch, Traffic

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
-from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict
+from grader.operations.evidence import source_line
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission
-from grader.wire.recorded_call import Kernel, Recipe, RecordedCall
+from grader.wire.recorded_call import Recipe, RecordedCall, RecordedKernel
 from grader.wire.recorded_parts import PlannedLaunch, steps_with
 
 SPEAKS_FOR_ITSELF = ("error", "result", "refused")  # kinds of verdicts that name a mistake, and not only where it shows
@@ -39,7 +39,7 @@ class Told:
 
 
 def depends_on_earlier_calls(here: RecordedCall, alone: RecordedCall, exercise: Exercise) -> Told | None:
-    """Returns the first difference between two recordings of a call; None if there is none.
+    """Returns the first difference between a call as it was recorded twice; None if there is none.
 
     here: the call after other calls. alone: the call as the first of a process.
     """
@@ -97,7 +97,7 @@ def _launches(call: RecordedCall) -> list[PlannedLaunch]:
     return [step for step in steps_with(call.steps, 0) if isinstance(step, PlannedLaunch)]
 
 
-def _made_of(kernel: Kernel) -> Recipe:
+def _made_of(kernel: RecordedKernel) -> Recipe:
     """Returns a kernel's recipe without the module's constants: a kernel is compiled once, and later calls may set
     other constants."""
     return replace(kernel.recipe, scopes=[])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import Evidence, Place
-from grader.explain.tiles import begins_a_tile
 from grader.explain.verdict import Verdict, failed
+from grader.explain.written_tiles import begins_a_tile
 from grader.numerics.arguments import exact
 from grader.numerics.roundoff import EXACT
 from grader.operations import named
+from grader.operations.evidence import Evidence, Place
 from grader.sentences import Said, Sentence, Value, count_text
 from grader.submission.nodes import covers
 from grader.submission.text import descriptors_made, is_in_loop, kernels_of, loaded_in_address
@@ -294,7 +294,7 @@ def _unused_axes(evidence: Evidence, finding: Finding) -> list[int]:
     around = [kernel.name for kernel in kernels_of(evidence.submission.tree) if covers(kernel, finding.line)]
     launches = [one for one in evidence.reply.launches if one.kernel in around] or evidence.reply.launches
     sizes = zip_longest(*(one.grid for one in launches), fillvalue=1)
-    return [axis for axis, size in enumerate(sizes) if max(size) > 1 and axis not in evidence.kernel_text.axes]
+    return [axis for axis, size in enumerate(sizes) if max(size) > 1 and axis not in evidence.kernel_facts.axes]
 
 
 def _race(evidence: Evidence, finding: Finding) -> Verdict:

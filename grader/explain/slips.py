@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from grader.explain.causes import Cause
-from grader.explain.evidence import Place, source_line
 from grader.explain.verdict import Verdict
+from grader.operations.evidence import Place, source_line
 from grader.sentences import Said, Sentence
 from grader.submission.nodes import (
     Node,
@@ -58,7 +58,7 @@ ADDRESS = "address"  # the kind of a parameter
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSlip:
     """A slip. is_sure: False for an argument that may be meant so, such as a size given for another size."""
 
     line: int
@@ -83,7 +83,7 @@ def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
     verdict.kind, verdict.line = "error" if refused else "cause", found.line
 
 
-def slips(tree: ast.Module) -> Iterator[Found]:
+def slips(tree: ast.Module) -> Iterator[FoundSlip]:
     """Yields the slips of the kernels, in the order of the text, then the slips of the launches."""
     for kernel in kernels_of(tree):
         statements = statements_in(kernel)
@@ -97,7 +97,7 @@ def slips(tree: ast.Module) -> Iterator[Found]:
     yield from misplaced_arguments(tree)
 
 
-def _precedence(node: ast.AST) -> Iterator[Found]:
+def _precedence(node: ast.AST) -> Iterator[FoundSlip]:
     """Yields the slip in rows < M & cols < N, which means rows < (M & cols) < N, and in rows < M & (cols < N)."""
     if not isinstance(node, ast.Compare):
         return
@@ -105,21 +105,21 @@ def _precedence(node: ast.AST) -> Iterator[Found]:
     inner = [one for one in joined if one in node.comparators[:-1] or _joins_a_comparison(one)]
     if inner:
         operator = BITS[type(inner[0].op)]
-        yield Found(node.lineno, Slip.PRECEDENCE(line=node.lineno, operator=operator, code=code_text(node)))
+        yield FoundSlip(node.lineno, Slip.PRECEDENCE(line=node.lineno, operator=operator, code=code_text(node)))
 
 
 def _joins_a_comparison(node: ast.BinOp) -> bool:
     return isinstance(node.left, ast.Compare) or isinstance(node.right, ast.Compare)
 
 
-def _discarded(node: ast.AST) -> Iterator[Found]:
+def _discarded(node: ast.AST) -> Iterator[FoundSlip]:
     """Yields the slip in a statement that makes a value and does not keep it, such as tl.trans(tile)."""
     call = node.value if isinstance(node, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in GIVE_VALUES:
-        yield Found(call.lineno, Slip.DISCARDED(line=call.lineno, code=code_text(call)))
+        yield FoundSlip(call.lineno, Slip.DISCARDED(line=call.lineno, code=code_text(call)))
 
 
-def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[str, ast.For]) -> Iterator[Found]:
+def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[str, ast.For]) -> Iterator[FoundSlip]:
     """Yields the slip in tl.program_id(0) + tl.arange(0, BLOCK_N), and in lanes plus what a loop counts by 1."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
         return
@@ -127,13 +127,13 @@ def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[st
         if not (_makes_lanes(block) or _name(block) in lanes):
             continue
         if _asks_for_program(number) or _name(number) in programs:
-            yield Found(node.lineno, Slip.NUMBER_OF_A_PROGRAM(line=node.lineno))
+            yield FoundSlip(node.lineno, Slip.NUMBER_OF_A_PROGRAM(line=node.lineno))
         elif (name := _name(number)) in steps and steps[name].lineno < node.lineno <= last_line(steps[name]):
             said = Slip.STEP_OF_A_LOOP(line=node.lineno, name=name, loop=steps[name].lineno)
-            yield Found(steps[name].lineno, said)
+            yield FoundSlip(steps[name].lineno, said)
 
 
-def misplaced_arguments(tree: ast.Module) -> Iterator[Found]:
+def misplaced_arguments(tree: ast.Module) -> Iterator[FoundSlip]:
     """Yields the first misplaced argument of each launch: it has the name of another parameter, or is a stride and its
     parameter is not."""
     kernels = {kernel.name: kernel for kernel in kernels_of(tree)}
@@ -148,7 +148,7 @@ def misplaced_arguments(tree: ast.Module) -> Iterator[Found]:
                 line = launch.call.lineno
                 said = Slip.MISPLACED(line=line, given=code_text(given), parameter=parameter)
                 kind = _kind(parameter)
-                yield Found(line, said, is_sure=kind == ADDRESS or kind != _kind(_own(given, names)))
+                yield FoundSlip(line, said, is_sure=kind == ADDRESS or kind != _kind(_own(given, names)))
                 break
 
 

@@ -78,7 +78,7 @@ class Elsewhere:
 
 
 @dataclass
-class Speed:
+class MeasuredSpeeds:
     """The measured rates of a call, in bytes/s if the anchor is a copy, in FLOP/s if it is a product of matrices."""
 
     anchor: str
@@ -137,19 +137,19 @@ class Speed:
         return {**shares, **rates, **(self.medal.figures if self.medal else {})}
 
     @staticmethod
-    def from_figures(figures: dict[str, float]) -> Speed | None:
+    def from_figures(figures: dict[str, float]) -> MeasuredSpeeds | None:
         """Returns the speed in a test's figures, None if it has none; raises TypeError, ValueError or KeyError."""
         if "share" not in figures:
             return None
         anchor, unit = (COPY, "bytes_per_second") if "bytes_per_second" in figures else (MATMUL, "flops")
         rate, ceiling, torch = (float(figures[name]) for name in (unit, f"ceiling_{unit}", f"torch_{unit}"))
-        return Speed(
+        return MeasuredSpeeds(
             anchor, float(figures["gate"]), float(figures["share"]), rate, ceiling, torch, int(figures["samples"]),
             medal=Medal.from_figures(figures),
         )  # fmt: skip
 
 
-def fast_enough(speed: Speed) -> Verdict:
+def fast_enough(speed: MeasuredSpeeds) -> Verdict:
     torch = f"; torch {speed.rate_text(speed.torch)}" if speed.torch and speed.anchor == COPY else ""
     grace = ", within the measuring grace" if speed.share < speed.gate else ""
     earlier = f"; {speed.with_earlier.text.removesuffix('.')}" if speed.with_earlier else ""
@@ -162,22 +162,22 @@ def fast_enough(speed: Speed) -> Verdict:
     return Verdict(PASS, note=f"{speed.text}; {speed.needed}{grace}{torch}{earlier}{medal}", figures=speed.figures)
 
 
-def too_noisy(speed: Speed) -> Verdict:
+def too_noisy(speed: MeasuredSpeeds) -> Verdict:
     said = Speeds.TOO_NOISY(**speed.evidence, gate=100 * speed.gate, spread=100 * speed.spread)
     return _inconclusive(said, speed.figures)
 
 
-def not_compared(speed: Speed, gpu: str) -> Verdict:
+def not_compared(speed: MeasuredSpeeds, gpu: str) -> Verdict:
     """Returns the skip of a kernel that missed a gate from another GPU and could not be compared with the solution."""
     return _inconclusive(Speeds.NOT_COMPARED(**speed.evidence, gate=100 * speed.gate, gpu=gpu), speed.figures)
 
 
-def too_close(speed: Speed, other: Elsewhere) -> Verdict:
+def too_close(speed: MeasuredSpeeds, other: Elsewhere) -> Verdict:
     """Returns the skip of a kernel whose part of the solution's speed is too close to the needed part to tell."""
     return _inconclusive(Speeds.TOO_CLOSE(of_solution=other.of_solution, least=other.least), speed.figures)
 
 
-def impossible(speed: Speed) -> Verdict:
+def impossible(speed: MeasuredSpeeds) -> Verdict:
     return _inconclusive(Speeds.IMPOSSIBLE(**speed.evidence), speed.figures)
 
 
@@ -200,7 +200,9 @@ def wrong_while_timed(found: str) -> Verdict:
     return failed(Cause.WRONG_WHILE_TIMED, said, kind="values")
 
 
-def too_slow(speed: Speed, plan: Plan, config: int, submission: Submission, model: GpuModel, filename: str) -> Verdict:
+def too_slow(
+    speed: MeasuredSpeeds, plan: Plan, config: int, submission: Submission, model: GpuModel, filename: str
+) -> Verdict:
     said = Speeds.TOO_SLOW(**speed.evidence, ceiling=speed.rate_text(speed.ceiling), gate=100 * speed.gate)
     compared = None
     if other := speed.elsewhere:

@@ -15,7 +15,7 @@ MOST_ROWS, MOST_COLUMNS = 12, 48  # tiles of a map in the terminal
 
 
 @dataclass(frozen=True)
-class Tile:
+class MapTile:
     """A tile with its state. element: the index of its first wrong element, or of its first if all are right."""
 
     state: str
@@ -37,7 +37,7 @@ class TileMap:
     shape: tuple[int, ...]
     rows: tuple[int, ...]
     columns: tuple[int, ...]
-    tiles: tuple[tuple[Tile, ...], ...]
+    tiles: tuple[tuple[MapTile, ...], ...]
 
     @property
     def count(self) -> int:
@@ -104,12 +104,12 @@ def _slices(first: int, end: int, shape: Sequence[int]) -> str:
     return ""
 
 
-def _tile(data: dict) -> Tile:
+def _tile(data: dict) -> MapTile:
     if data["state"] not in MARKS:
         raise ValueError("a tile in an unknown state")
     program = None if data["program"] is None else tuple(map(int, data["program"]))
     element = tuple(map(int, data["element"]))
-    return Tile(data["state"], program, int(data["wrong"]), element, str(data["yours"]), str(data["expected"]))
+    return MapTile(data["state"], program, int(data["wrong"]), element, str(data["yours"]), str(data["expected"]))
 
 
 def _shortened(lines: list[str]) -> list[str]:

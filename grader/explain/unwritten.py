@@ -8,11 +8,11 @@ import torch
 
 from grader.course.exercise import in_words
 from grader.explain.causes import Cause
-from grader.explain.evidence import Compared, Evidence
-from grader.explain.tiles import as_matrix, tiles_of
+from grader.explain.persistent_programs import walk_that_ends_early
 from grader.explain.verdict import Verdict, failed
-from grader.explain.walks import walk_that_ends_early
+from grader.explain.written_tiles import as_matrix, tiles_of
 from grader.operations.comparison import first_index
+from grader.operations.evidence import Compared, Evidence
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import axes_asked_for, stores_at_all, stores_only_in_loops
 from grader.submission.tuning_lines import line_of_grid

@@ -9,16 +9,16 @@ import torch
 from grader.course.exercise import in_words
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
-from grader.explain.evidence import Compared
 from grader.explain.mistakes.match import matching_hypothesis
-from grader.explain.tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.explain.unwritten import tail_start, unwritten
 from grader.explain.verdict import ORDINARY, SPECIAL, Verdict, failed
+from grader.explain.written_tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.numerics.arguments import exact
 from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
+from grader.operations.evidence import Compared
 from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import first_load_with_other, line_of_subtracted_sum, the_only_dot

@@ -10,12 +10,12 @@ from grader.course.exercise import Exercise
 from grader.course.trial import short_dtype
 from grader.course.wanted_results import Wanted
 from grader.explain.causes import Cause
-from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict, failed
+from grader.operations.evidence import source_line
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import DTYPE_BYTES
-from grader.wire.recorded_parts import Returned, View
+from grader.wire.recorded_parts import PlannedView, Returned
 from grader.wire.reply import Reply
 
 Shape = tuple[int, ...]
@@ -152,7 +152,7 @@ def _sharing(expected: list[tuple[Wanted, Shape]], given: list[Returned]) -> Ver
     return None
 
 
-def _end(view: View) -> int:
+def _end(view: PlannedView) -> int:
     last = sum((size - 1) * stride for size, stride in zip(view.shape, view.strides))
     return view.offset + (last + 1) * DTYPE_BYTES[view.dtype]
 

@@ -1,6 +1,6 @@
-"""A process that has imported torch, which takes longest, and forks the nurseries, which go on from there.
+"""A process that has imported torch, which takes longest, and forks the Triton fork servers, which go on from there.
 
-Triton's mode, to interpret or to compile, is fixed when it is imported. Until then all nurseries are alike.
+Triton's mode, to interpret or to compile, is fixed when it is imported. Until then all Triton fork servers are alike.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ def main(control_fd: int) -> None:
 
 
 def serve(control: socket.socket) -> None:
-    """Forks a nursery for each message {"folder", "environment", "model", "readable"}, until the parent is gone.
+    """Forks a Triton fork server for each message {"folder", "environment", "model", "readable"}, until the parent is
+    gone.
 
-    Two descriptors come with a message: the nursery's own control socket, and its stderr. A nursery is a child of this
-    process's parent, and so are the children that it forks. Exits with CHANGED where this process's state has changed.
+    Two descriptors come with a message: the Triton fork server's own control socket, and its stderr. A Triton fork
+    server is a child of this process's parent, and so are the children that it forks. Exits with CHANGED where this
+    process's state has changed.
     """
     began = own_state()
     while True:
@@ -39,12 +41,12 @@ def serve(control: socket.socket) -> None:
             os._exit(CHANGED)
         if not is_hung_up(descriptors[0]) and fork_sibling() == 0:
             control.close()
-            _become_nursery(**json.loads(message), control_fd=descriptors[0], stderr_fd=descriptors[1])
+            _become_triton_fork_server(**json.loads(message), control_fd=descriptors[0], stderr_fd=descriptors[1])
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _become_nursery(
+def _become_triton_fork_server(
     folder: str, environment: dict, model: dict | None, readable: list[str], control_fd: int, stderr_fd: int
 ) -> None:
     try:
@@ -54,7 +56,7 @@ def _become_nursery(
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
-        tempfile.tempdir = None  # torch's import has cached the zygote's
+        tempfile.tempdir = None  # torch's import has cached the torch fork server's
         from grader.forkservers.triton_forkserver import main
 
         main(control_fd, model, readable, sandboxed=False)

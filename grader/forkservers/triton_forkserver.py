@@ -1,7 +1,7 @@
 """Forks the children: a process that has imported torch and triton and forks one child per request.
 
 A fork starts with everything imported and nothing of any submission loaded, in milliseconds instead of a second and a
-half. The nursery itself never sees a submission.
+half. The Triton fork server itself never sees a submission.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def main(control_fd: int, model: dict | None, readable: list[str], sandboxed: bo
 
     Three descriptors come with a request: requests, replies and output of the child. With a GPU's `model`, children run
     a submission for it and record, or with the task FRONT_END make texts of its kernels; without a model they interpret
-    recorded calls. They can read `readable` and their own folder. In a sandbox the nursery also looks after its child,
-    which nobody outside can do: {"status": true} and {"end": true} are answered by {"status": N}.
+    recorded calls. They can read `readable` and their own folder. In a sandbox the Triton fork server also looks after
+    its child, which nobody outside can do: {"status": true} and {"end": true} are answered by {"status": N}.
     """
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
@@ -181,14 +181,14 @@ def _prepared(model: dict | None) -> tuple[dict, Callable[[str], Host]]:
     A process has Triton in one mode only.
     """
     if model is None:
-        from grader.interpreter.host import InterpreterHost
+        from grader.interpreter.interpreter_host import InterpreterHost
 
         return ready({}), lambda task: InterpreterHost()
-    from grader.child.recording_host import CompilingHost, prepare
+    from grader.child.recording_host import RecordingHost, prepare
     from grader.front_end.front_end_host import FrontEndHost
 
     said, stand_in = prepare(GpuModel(**model))
-    return said, lambda task: FrontEndHost() if task == FRONT_END else CompilingHost(stand_in)
+    return said, lambda task: FrontEndHost() if task == FRONT_END else RecordingHost(stand_in)
 
 
 def _become_child(
@@ -204,7 +204,7 @@ def _become_child(
     os.chdir(folder)
     for name in ("HOME", "TMPDIR", "TRITON_HOME"):
         os.environ[name] = folder
-    tempfile.tempdir = None  # the folder cached by the nursery's imports lies outside of the child's folder
+    tempfile.tempdir = None  # the folder cached by the Triton fork server's imports lies outside of the child's folder
     nothing = os.open(os.devnull, os.O_RDONLY)
     for descriptor, target in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(descriptor, target)

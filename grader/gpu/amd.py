@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from grader.gpu.compiled_facts import Access, Facts, Tiles
+from grader.gpu.compiled_facts import Facts, GlobalAccess, TileSizes
 from grader.gpu.models import AmdModel
 from grader.gpu.plan import MOST_THREADS
 
@@ -40,7 +40,7 @@ def excess(model: AmdModel, warps: int, shared: int) -> str:
 def facts_of(kernel: str, warps: int, shared: int, model: AmdModel, texts: dict[str, str], filename: str) -> Facts:
     """Returns the facts about a kernel's text of machine code. `shared`: bytes of LDS. `texts`: ASSEMBLY and ttgir."""
     assembly, counts = texts[ASSEMBLY], dict(COUNT.findall(texts[ASSEMBLY]))
-    tiles = Tiles(texts.get("ttgir", ""), filename)
+    tiles = TileSizes(texts.get("ttgir", ""), filename)
     accesses = [replace(access, tile_bytes=tiles.at(place)) for place, access in _accesses(assembly, filename)]
     registers, spilled = (int(counts.get(name, 0)) for name in ("vgpr_count", "private_segment_fixed_size"))
     facts = Facts(kernel, warps, 0, registers, spilled, shared, accesses, lanes=model.lanes)
@@ -48,14 +48,14 @@ def facts_of(kernel: str, warps: int, shared: int, model: AmdModel, texts: dict[
     return facts
 
 
-def _accesses(assembly: str, filename: str) -> Iterator[tuple[tuple[int, int], Access]]:
+def _accesses(assembly: str, filename: str) -> Iterator[tuple[tuple[int, int], GlobalAccess]]:
     place = (0, 0)
     for text in assembly.splitlines():
         if said := LINE.match(text):
             of_calls = said.groups()[:3], said.groups()[3:]  # of an inlined function, and where it is called
             place = next(((int(line), int(at)) for file, line, at in of_calls if file == filename), place)
         elif (found := ACCESS.match(text)) and (size := _bytes_of(found[2])):
-            yield place, Access(found[1], size, place[0])
+            yield place, GlobalAccess(found[1], size, place[0])
 
 
 def _bytes_of(moved: str) -> int:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from grader.gpu.plan import Kernel
+from grader.gpu.plan import PlannedKernel
 
 WIDEST = 16  # bytes
 FEW_SPILLED = 32  # bytes per thread, eight registers of 255: releases and GPUs differ by up to six for a right kernel
@@ -28,7 +28,7 @@ TMA_LOAD = re.compile(r"async_tma_copy_global_to_local\b[^\]]*\]\s*(%\w+)")  # t
 LOCATION = re.compile(r'^(#loc\w*) = loc\("([^"]*)":(\d+):(\d+)\)', re.MULTILINE)
 ALIAS = re.compile(r"^(#loc\w*) = loc\((?:\"[^\"]*\"\(|callsite\()(#loc\w*)(?: at (#loc\w*))?\)\)", re.MULTILINE)
 ARRAY = re.compile(r"\.local\s+\.align\s+\d+\s+\.b8\s+\w+\[(\d+)\]")  # local memory for arguments of printf, or for sin
-Place = tuple[int, int]  # line and column in the submission; 0 if unknown
+LineAndColumn = tuple[int, int]  # line and column in the submission; 0 if unknown
 PRODUCT = re.compile(
     r"\b(?:tt\.dot|ttng\.warp_group_dot|ttng\.tc_gen5_mma)\s.*?:\s*(?:tensor|!ttg\.memdesc)<[\dx]+x([a-z]+\d+)"
 )
@@ -36,7 +36,7 @@ TENSOR_CORES = {"wgmma": "wgmma.mma_async", "tcgen05": "tcgen05.mma", "mma": "mm
 
 
 @dataclass(frozen=True)
-class Access:
+class GlobalAccess:
     """An instruction of a thread that moves `bytes` between global memory and registers, or shared memory."""
 
     kind: str  # "load" or "store"
@@ -53,7 +53,7 @@ class Facts:
     registers: int  # per thread
     spilled_bytes: int  # per thread, from registers to memory
     shared: int  # bytes per block
-    accesses: list[Access] = field(default_factory=list)
+    accesses: list[GlobalAccess] = field(default_factory=list)
     async_copies: int = 0  # accesses (cp.async) straight into shared memory
     tma_copies: int = 0  # copies of whole tiles by the tensor memory accelerator
     tma_tile_bytes: int = 0  # of the largest tile that TMA copies
@@ -76,7 +76,7 @@ class Facts:
         """Bytes of the largest tile that the kernel loads or stores."""
         return max(self.tma_tile_bytes, *(access.tile_bytes for access in self.accesses), 0)
 
-    def narrowest(self, least_tile: float = 0) -> Access | None:
+    def narrowest(self, least_tile: float = 0) -> GlobalAccess | None:
         """Returns the narrowest access to a tile of at least `least_tile` bytes; None without a tile of that size.
 
         Smaller tiles hold values per row or per program, for which the width of an access matters little.
@@ -84,7 +84,7 @@ class Facts:
         large = [access for access in self.accesses if access.tile_bytes >= least_tile]
         return min(large, key=lambda access: access.bytes, default=None)
 
-    def share_per_thread(self, access: Access) -> float:
+    def share_per_thread(self, access: GlobalAccess) -> float:
         """Returns the bytes of the access's tile that fall to each thread."""
         return access.tile_bytes / (self.lanes * self.warps * self.blocks)
 
@@ -98,10 +98,10 @@ class Facts:
         return min(65536 // (registers * 32 * self.warps), by_shared, 64 // self.warps, 32)
 
 
-def facts_of(kernel: Kernel, filename: str) -> Facts:
+def facts_of(kernel: PlannedKernel, filename: str) -> Facts:
     """Returns the facts about a kernel that has the texts `ptx` and `ttgir`. `filename`: of the submission."""
     ptx, ttgir = kernel.texts.get("ptx", ""), kernel.texts.get("ttgir", "")
-    tiles = Tiles(ttgir, filename)
+    tiles = TileSizes(ttgir, filename)
     accesses = [replace(one, tile_bytes=tiles.at(place)) for place, one in _accesses(ptx, filename)]
     cubin = kernel.cubin
     arrays = max((int(size) for size in ARRAY.findall(ptx)), default=0)
@@ -122,11 +122,11 @@ def ptx_lines(ptx: str, filename: str) -> Iterator[tuple[int, str]]:
     return ((line, text) for (line, _), text in _ptx_places(ptx, filename))
 
 
-def _ptx_places(ptx: str, filename: str) -> Iterator[tuple[Place, str]]:
+def _ptx_places(ptx: str, filename: str) -> Iterator[tuple[LineAndColumn, str]]:
     return ((place, text) for place, _, text in ptx_rows(ptx, filename))
 
 
-def ptx_rows(ptx: str, filename: str) -> Iterator[tuple[Place, int, str]]:
+def ptx_rows(ptx: str, filename: str) -> Iterator[tuple[LineAndColumn, int, str]]:
     """Yields (place, caller, text) for each row that is more than a .loc or a bracket of inline assembly.
 
     `caller`: the line of the call where the row comes from an inlined function, else 0.
@@ -163,13 +163,13 @@ def without_counted_lines(ptx: str) -> str:
     return "".join(rows)
 
 
-def _accesses(ptx: str, filename: str) -> Iterator[tuple[Place, Access]]:
+def _accesses(ptx: str, filename: str) -> Iterator[tuple[LineAndColumn, GlobalAccess]]:
     for place, text in _ptx_places(ptx, filename):
         if found := ACCESS.search(text):
             kind = "load" if found[1] == "ld" else "store"
-            yield place, Access(kind, int(found[2] or 1) * int(found[3]) // 8, place[0])
+            yield place, GlobalAccess(kind, int(found[2] or 1) * int(found[3]) // 8, place[0])
         elif found := ASYNC_COPY.search(text):
-            yield place, Access("load", int(found[1], 0), place[0])
+            yield place, GlobalAccess("load", int(found[1], 0), place[0])
 
 
 def mlir_lines(text: str, filename: str) -> dict[str, int]:
@@ -177,14 +177,14 @@ def mlir_lines(text: str, filename: str) -> dict[str, int]:
     return {name: line for name, (line, _) in mlir_places(text, filename).items()}
 
 
-def mlir_places(text: str, filename: str) -> dict[str, Place]:
+def mlir_places(text: str, filename: str) -> dict[str, LineAndColumn]:
     named = ((name, (int(line), int(at)), path) for name, path, line, at in LOCATION.findall(text))
     places = {name: place for name, place, path in named if path.rpartition("/")[2] == filename}
     aliases = {name: (inner, outer) for name, inner, outer in ALIAS.findall(text)}
     return {name: _place_of(name, places, aliases) for name in (*places, *aliases)}
 
 
-class Tiles:
+class TileSizes:
     """The bytes of the largest tile that is loaded or stored at each place of the submission.
 
     A line may load both a tile and a single number: then their columns tell them apart. If the compiler has moved an
@@ -193,14 +193,14 @@ class Tiles:
 
     def __init__(self, ttgir: str, filename: str) -> None:
         places = mlir_places(ttgir, filename)
-        self._at: dict[Place, int] = {places.get(location, (0, 0)): 0 for location in NUMBER.findall(ttgir)}
+        self._at: dict[LineAndColumn, int] = {places.get(location, (0, 0)): 0 for location in NUMBER.findall(ttgir)}
         self._in_line: dict[int, int] = {}
         for shape, bits, location in (*TILE.findall(ttgir), *AMD_TILE.findall(ttgir)):
             place, size = places.get(location, (0, 0)), _bytes(shape, bits)
             self._at[place] = max(size, self._at.get(place, 0))
             self._in_line[place[0]] = max(size, self._in_line.get(place[0], 0))
 
-    def at(self, place: Place) -> int:
+    def at(self, place: LineAndColumn) -> int:
         return self._at.get(place, self._in_line.get(place[0], 0))
 
 
@@ -209,7 +209,9 @@ def _bytes(shape: str, bits: str) -> int:
     return math.prod(int(number) for number in shape.split("x")) * int(bits) // 8
 
 
-def _place_of(location: str, places: dict[str, Place], aliases: dict[str, tuple[str, str]], depth: int = 0) -> Place:
+def _place_of(
+    location: str, places: dict[str, LineAndColumn], aliases: dict[str, tuple[str, str]], depth: int = 0
+) -> LineAndColumn:
     """Returns the innermost place in the submission that a location stands for; (0, 0) if there is none."""
     if location in places:
         return places[location]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from grader.gpu.compiled_facts import Place as At
+from grader.gpu.compiled_facts import LineAndColumn as At
 from grader.gpu.compiled_facts import mlir_places
 from grader.ttir.lines import ALIAS, LABEL, result_names
 from grader.ttir.locations import Locations
-from grader.ttir.module import BadText, Place
+from grader.ttir.module import BadText, SourcePlace
 
 WARPS = re.compile(r'"ttg\.num-warps" = (\d+) : i32')
 SEVERAL_BLOCKS = re.compile(r'"ttg\.num-ctas" = (?!1 : i32)')
@@ -30,7 +30,7 @@ OPENING, CLOSING = "<([{", ">)]}"
 
 
 @dataclass(eq=False)
-class Step:
+class LaidOutOperation:
     """An operation. Its operands and results are values, and each value is a number."""
 
     name: str
@@ -39,20 +39,20 @@ class Step:
     operand_types: list[str]
     result_types: list[str]
     attributes: str
-    place: Place = Place()
+    place: SourcePlace = SourcePlace()
     at: At = (0, 0)
-    regions: list[list[Block]] = field(default_factory=list)
+    regions: list[list[LaidOutBlock]] = field(default_factory=list)
 
 
 @dataclass(eq=False)
-class Block:
+class LaidOutBlock:
     arguments: list[int] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[LaidOutOperation] = field(default_factory=list)
 
 
 @dataclass
 class LaidOut:
-    blocks: list[Block]  # of the kernel
+    blocks: list[LaidOutBlock]  # of the kernel
     layouts: tuple[tuple[str, str], ...]  # pairs of a name and the layout that it stands for
     warps: int
 
@@ -82,14 +82,14 @@ class _Reader:
         self.values: dict[str, int] = {}
         self.count = 0
 
-    def kernel(self) -> list[Block]:
+    def kernel(self) -> list[LaidOutBlock]:
         """Returns the blocks of the text's only function; [] unless there is just one. Raises BadText.
 
         In the generic form, each row is an operation, or begins or ends an operation with regions.
         """
-        opened: list[Step] = []
-        regions: list[list[Block]] = [[]]
-        blocks: list[Block] = [Block()]  # that are being read, the innermost last
+        opened: list[LaidOutOperation] = []
+        regions: list[list[LaidOutBlock]] = [[]]
+        blocks: list[LaidOutBlock] = [LaidOutBlock()]  # that are being read, the innermost last
         for row in self.rows:
             bare = row.lstrip(" ")
             if bare.startswith('"') or bare.startswith("%"):
@@ -97,16 +97,16 @@ class _Reader:
                 blocks[-1].steps.append(step)
                 if opens:
                     opened.append(step)
-                    regions.append([Block()])
+                    regions.append([LaidOutBlock()])
                     blocks.append(regions[-1][0])
             elif bare.startswith("^"):
                 if blocks[-1].steps:
-                    regions[-1].append(Block())
+                    regions[-1].append(LaidOutBlock())
                     blocks[-1] = regions[-1][-1]
                 blocks[-1].arguments = self._arguments(row)
             elif bare == "}, {":
                 opened[-1].regions.append(regions[-1])
-                regions[-1] = [Block()]
+                regions[-1] = [LaidOutBlock()]
                 blocks[-1] = regions[-1][0]
             elif found := CLOSE.fullmatch(row):
                 step = opened.pop()
@@ -117,18 +117,20 @@ class _Reader:
         functions = module.regions[0][0].steps
         return functions[-1].regions[0] if len(functions) == 1 else []
 
-    def _step(self, row: str) -> tuple[Step, bool]:
+    def _step(self, row: str) -> tuple[LaidOutOperation, bool]:
         found = OPERATION.fullmatch(row) if len(row) <= MOST_ROW else None
         if found is None:
             raise BadText(f"it cannot be read: {row.strip()[:60]!r}")
         operands = [self.values[name] for name in (found["operands"] or "").split(", ") if name]
         names = result_names(found["results"]) if found["results"] else []
-        step = Step(found["name"], operands, [self._new(name) for name in names], [], [], found["attributes"] or "")
+        step = LaidOutOperation(
+            found["name"], operands, [self._new(name) for name in names], [], [], found["attributes"] or ""
+        )
         if not found["opens"]:
             self._type(step, found)
         return step, bool(found["opens"])
 
-    def _type(self, step: Step, found: re.Match[str]) -> None:
+    def _type(self, step: LaidOutOperation, found: re.Match[str]) -> None:
         step.operand_types = parts_of(found["operand_types"])
         step.result_types = parts_of(found["result_types"].removeprefix("(").removesuffix(")"))
         location = found["location"]

@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Gpu:
+class NvmlGpu:
     """A GPU of this machine, with its index among them. `uuid`: GPU-xxxxxxxx-xxxx-..."""
 
     index: int
@@ -33,7 +33,7 @@ class Gpu:
     compute_capability: tuple[int, int]  # major, minor
 
 
-def gpus() -> list[Gpu]:
+def gpus() -> list[NvmlGpu]:
     """Returns the GPUs of this machine, of which CUDA_VISIBLE_DEVICES hides none; [] where NVML does not answer.
 
     A GPU that NVML counts and tells nothing of, because it is lost or not allowed here, is left out.
@@ -150,10 +150,10 @@ def _opened() -> Any | None:
     return pynvml
 
 
-def _gpu(index: int, nvml: Any) -> Gpu | None:
+def _gpu(index: int, nvml: Any) -> NvmlGpu | None:
     handle = nvml.nvmlDeviceGetHandleByIndex(index)
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
-    return Gpu(index, nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle), (major, minor))
+    return NvmlGpu(index, nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle), (major, minor))
 
 
 def _utilization(index: int, nvml: Any) -> int | None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from grader.gpu.laid_out import Block, LaidOut, Step
+from grader.gpu.laid_out import LaidOut, LaidOutBlock, LaidOutOperation
 
 RUNS_ON = re.compile(r"wgmma\.wait_group\.sync\.aligned [1-9]")  # in PTX: a product may be unfinished
 PENDING = re.compile(r"\bpendings = (\d+)")
@@ -34,7 +34,7 @@ MORE_TURNS = 3  # iterations beyond the number of slots (`places`): all slots ha
 
 
 @dataclass(frozen=True)
-class Tile:
+class SharedSlot:
     """A slot of shared memory: an allocation's number, its count of slots, and the slot's index, None if unknown."""
 
     allocation: int
@@ -50,7 +50,7 @@ class OverwrittenTile:
     product: int
 
 
-Value = Tile | int | None
+Value = SharedSlot | int | None
 
 
 def overwritten_tile(laid_out: LaidOut) -> OverwrittenTile | None:
@@ -65,7 +65,7 @@ def overwritten_tile(laid_out: LaidOut) -> OverwrittenTile | None:
     return None
 
 
-def _in_order(blocks: list[Block]) -> Iterator[Step]:
+def _in_order(blocks: list[LaidOutBlock]) -> Iterator[LaidOutOperation]:
     for block in blocks:
         for step in block.steps:
             yield step
@@ -74,7 +74,7 @@ def _in_order(blocks: list[Block]) -> Iterator[Step]:
                     yield from _in_order(region)
 
 
-def _has_loop(loop: Step) -> bool:
+def _has_loop(loop: LaidOutOperation) -> bool:
     return any(step.name == "scf.for" for region in loop.regions for step in _in_order(region))
 
 
@@ -82,15 +82,17 @@ def _has_loop(loop: Step) -> bool:
 class _Loop:
     """An innermost loop. `values`: the known values in front of it, by number."""
 
-    step: Step
+    step: LaidOutOperation
     values: dict[int, Value]
-    _unfinished: list[tuple[Step, list[Tile]]] = field(default_factory=list)  # products, and the tiles that they read
+    _unfinished: list[tuple[LaidOutOperation, list[SharedSlot]]] = field(
+        default_factory=list
+    )  # products, and the tiles that they read
 
     def overwritten(self) -> OverwrittenTile | None:
         (block,) = self.step.regions[0]
         values = dict(self.values)
         carried = [values.get(value) for value in self.step.operands[3:]]
-        most = max((value.places for value in values.values() if isinstance(value, Tile)), default=0)
+        most = max((value.places for value in values.values() if isinstance(value, SharedSlot)), default=0)
         for _ in range(most + MORE_TURNS):
             values.update(zip(block.arguments, [None, *carried]))
             for step in _in_order([block]):
@@ -100,8 +102,8 @@ class _Loop:
             carried = [values.get(value) for value in block.steps[-1].operands]
         return None
 
-    def _overwritten_by(self, step: Step, values: dict[int, Value]) -> OverwrittenTile | None:
-        tiles = [tile for value in step.operands if isinstance(tile := values.get(value), Tile)]
+    def _overwritten_by(self, step: LaidOutOperation, values: dict[int, Value]) -> OverwrittenTile | None:
+        tiles = [tile for value in step.operands if isinstance(tile := values.get(value), SharedSlot)]
         if step.name == "ttng.warp_group_dot":
             self._unfinished.append((step, tiles))
         if (left := _left_unfinished(step)) is not None:
@@ -113,7 +115,7 @@ class _Loop:
         return None
 
 
-def _left_unfinished(step: Step) -> int | None:
+def _left_unfinished(step: LaidOutOperation) -> int | None:
     """Returns the number of last products that may be unfinished after this step; None if it waits for none."""
     if step.name == "ttng.warp_group_dot_wait":
         found = PENDING.search(step.attributes)
@@ -121,7 +123,7 @@ def _left_unfinished(step: Step) -> int | None:
     return 0 if step.name == "ttng.warp_group_dot" and "isAsync = true" not in step.attributes else None
 
 
-def _evaluate(step: Step, values: dict[int, Value]) -> None:
+def _evaluate(step: LaidOutOperation, values: dict[int, Value]) -> None:
     """Adds the results of a step to `values`, as far as slots depend on them; None stands for an unknown result."""
     given = [values.get(value) for value in step.operands]
     if step.name == "ttng.warp_group_dot_wait":  # its results are its operands
@@ -131,7 +133,7 @@ def _evaluate(step: Step, values: dict[int, Value]) -> None:
         values[step.results[0]] = _result(step, given)
 
 
-def _result(step: Step, given: list[Value]) -> Value:
+def _result(step: LaidOutOperation, given: list[Value]) -> Value:
     if step.name == "arith.constant":
         found = CONSTANT.search(step.attributes)
         return (
@@ -141,8 +143,8 @@ def _result(step: Step, given: list[Value]) -> Value:
         )
     if step.name == "ttg.local_alloc":
         places = PLACES.search(step.result_types[0])
-        return None if given or places is None else Tile(step.results[0], int(places[1]))
-    if step.name == "ttg.memdesc_index" and isinstance(given[0], Tile):
+        return None if given or places is None else SharedSlot(step.results[0], int(places[1]))
+    if step.name == "ttg.memdesc_index" and isinstance(given[0], SharedSlot):
         place = 0 if given[0].places == 1 else given[1]
         return replace(given[0], place=place if isinstance(place, int) else None)
     if step.name in SAME_PLACE:
@@ -151,7 +153,7 @@ def _result(step: Step, given: list[Value]) -> Value:
     return _number(step, numbers) if len(numbers) == len(given) else None
 
 
-def _number(step: Step, given: list[int]) -> int | None:
+def _number(step: LaidOutOperation, given: list[int]) -> int | None:
     if step.name in ARITHMETIC:
         return ARITHMETIC[step.name](*given)
     if step.name == "arith.select":

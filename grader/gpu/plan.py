@@ -19,15 +19,15 @@ from grader.wire.recorded_parts import (
     NUMBER_BYTES,
     Alternative,
     BadPlan,
-    Buffer,
     Choice,
-    Data,
     Fill,
+    PlannedBuffer,
     PlannedLaunch,
+    PlannedView,
+    PythonNumbers,
     Sequence,
     Step,
     StepReader,
-    View,
     accept_buffers,
     accept_grid,
     accept_kernels,
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from grader.course.exercise import Exercise
 
 __all__ = [
-    "Alternative", "BadPlan", "Buffer", "Choice", "Data", "Fill", "Kernel", "Parameter", "Plan", "PlannedLaunch",
-    "Recording", "Step", "TensorMap", "View", "least_bytes", "read_plan", "sent", "steps_with",
+    "Alternative", "BadPlan", "Choice", "Fill", "PackedPlan", "Plan", "PlannedBuffer", "PlannedKernel", "PlannedLaunch",
+    "PlannedParameter", "PlannedView", "PythonNumbers", "Step", "TensorMap", "least_bytes", "read_plan", "sent",
+    "steps_with",
 ]  # fmt: skip
 
 MOST_THREADS = 1024
@@ -59,7 +60,7 @@ SENT = ("name", "shared", "warps", "stages", "ctas", "cooperative", "dependent")
 
 
 @dataclass
-class Parameter:
+class PlannedParameter:
     """A parameter of a kernel: a number, as text (`value`), or an `offset` in bytes into a `buffer` (-1: null pointer).
 
     A TMA descriptor has both a place in a buffer and a `map`.
@@ -94,7 +95,7 @@ class TensorMap:
 
 
 @dataclass
-class Kernel:
+class PlannedKernel:
     """A kernel's machine code, and the settings that a launch of it needs."""
 
     name: str
@@ -113,16 +114,16 @@ class Kernel:
 class Plan(Sequence):
     """A launch plan. `error` and `refusals` say why there is no whole plan; then the other fields are empty."""
 
-    buffers: list[Buffer] = field(default_factory=list)
-    kernels: list[Kernel] = field(default_factory=list)
+    buffers: list[PlannedBuffer] = field(default_factory=list)
+    kernels: list[PlannedKernel] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    results: dict[str, View] = field(default_factory=dict)  # by name
+    results: dict[str, PlannedView] = field(default_factory=dict)  # by name
     error: Failure | None = None
     refusals: list[Refusal] = field(default_factory=list)
 
 
 @dataclass
-class Recording:
+class PackedPlan:
     """A launch plan, with the header and the blob in which it is sent, and the call's tensor `arguments`."""
 
     plan: Plan
@@ -131,8 +132,8 @@ class Recording:
     arguments: list[TensorSpec]
 
     @staticmethod
-    def of(plan: Plan, arguments: list[TensorSpec]) -> Recording:
-        return Recording(plan, *sent(plan), arguments)
+    def of(plan: Plan, arguments: list[TensorSpec]) -> PackedPlan:
+        return PackedPlan(plan, *sent(plan), arguments)
 
 
 def least_bytes(plan: Plan, arguments: list[TensorSpec], exercise: Exercise) -> int:
@@ -169,12 +170,12 @@ def _sent(step: Step) -> dict:
     if isinstance(step, PlannedLaunch):
         parameters = [_sent_parameter(parameter) for parameter in step.parameters]
         return {"op": "launch", **vars(step), "parameters": parameters, "constants": list(step.constants.items())}
-    if isinstance(step, Data):
+    if isinstance(step, PythonNumbers):
         return {"op": "data", "view": asdict(step.view), "bytes": step.bytes.hex(), "line": step.line}
     return {"op": "fill", "view": asdict(step.view), "value": repr(step.value), "line": step.line}
 
 
-def _sent_parameter(parameter: Parameter) -> dict:
+def _sent_parameter(parameter: PlannedParameter) -> dict:
     return {**vars(parameter), **(asdict(parameter.map) if parameter.map else {}), "map": None}
 
 
@@ -184,7 +185,7 @@ def read_plan(header: dict, blob: bytes, arguments: list[TensorSpec], model: Gpu
     ProtocolError: for a frame that `sent` would not have made; BadPlan: for a plan that breaks a rule for submissions.
     """
     plan = Plan()
-    plan.buffers = items(header, "buffers", lambda data: build(Buffer, data))
+    plan.buffers = items(header, "buffers", lambda data: build(PlannedBuffer, data))
     plan.kernels = items(header, "kernels", lambda data: _kernel(data, blob))
     plan.steps = StepReader(_parameter).steps(header)
     plan.results = dict(items(header, "results", _result))
@@ -192,23 +193,23 @@ def read_plan(header: dict, blob: bytes, arguments: list[TensorSpec], model: Gpu
     return plan
 
 
-def _result(data: object) -> tuple[str, View]:
+def _result(data: object) -> tuple[str, PlannedView]:
     if not isinstance(data, list) or len(data) != 2:
         raise ProtocolError("a result is no pair")
     return checked(data[0], "str", "name"), read_view(data[1])
 
 
-def _kernel(data: object, blob: bytes) -> Kernel:
+def _kernel(data: object, blob: bytes) -> PlannedKernel:
     if not isinstance(data, dict):
         raise ProtocolError("a kernel is not an object")
-    kernel = build(Kernel, {name: data[name] for name in SENT if name in data})
+    kernel = build(PlannedKernel, {name: data[name] for name in SENT if name in data})
     kernel.code = read_part(data.get("code"), blob)
     return kernel
 
 
-def _parameter(data: object) -> Parameter:
+def _parameter(data: object) -> PlannedParameter:
     fields = {name: value for name, value in data.items() if name != "map"} if isinstance(data, dict) else data
-    parameter = build(Parameter, fields)
+    parameter = build(PlannedParameter, fields)
     if parameter.type == "tensormap":
         parameter.map = build(TensorMap, data)
     elif parameter.type in NUMBER_BYTES:
@@ -232,7 +233,7 @@ def accept(plan: Plan, arguments: list[TensorSpec], model: GpuModel) -> None:
         accept_view(plan.buffers, view)
 
 
-def _accept_kernel(kernel: Kernel, model: GpuModel) -> None:
+def _accept_kernel(kernel: PlannedKernel, model: GpuModel) -> None:
     try:
         kernel.cubin = cubin = read_cubin(kernel.code)
     except BadCubin as error:
@@ -262,7 +263,7 @@ def _accept_launch(plan: Plan, launch: PlannedLaunch) -> None:
             _accept_map(plan, parameter, parameter.map)
 
 
-def _accept_map(plan: Plan, parameter: Parameter, map: TensorMap) -> None:
+def _accept_map(plan: Plan, parameter: PlannedParameter, map: TensorMap) -> None:
     dimensions = len(map.shape)
     sizes = (
         1 <= dimensions <= MOST_TMA_DIMENSIONS

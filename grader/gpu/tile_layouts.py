@@ -24,7 +24,7 @@ SLICE = re.compile(r"#ttg\.slice<\{dim = (\d+), parent = (.*)\}>")
 
 
 @dataclass(frozen=True)
-class Layout:
+class TileLayout:
     """The offset that each bit of a register's, a lane's and a warp's number adds, the lowest bit first."""
 
     registers: tuple[Offset, ...]
@@ -66,16 +66,16 @@ def _holders_of(text: str, aliases: tuple[tuple[str, str], ...], warps: int) -> 
     return holders(layout, shape) if layout is not None and 1 << len(layout.warps) == warps else None
 
 
-def layout_of(encoding: str, aliases: dict[str, str], shape: tuple[int, ...]) -> Layout | None:
+def layout_of(encoding: str, aliases: dict[str, str], shape: tuple[int, ...]) -> TileLayout | None:
     text = aliases.get(encoding.removeprefix("#"), encoding)
     if found := SLICE.fullmatch(text):
         axis = int(found[1])
         parent = layout_of(found[2], aliases, (*shape[:axis], 1, *shape[axis:]))
-        return parent and Layout(*(_without(axis, bits) for bits in (parent.registers, parent.lanes, parent.warps)))
+        return parent and TileLayout(*(_without(axis, bits) for bits in (parent.registers, parent.lanes, parent.warps)))
     lists = {name: _numbers(value) for name, value in LISTS.findall(text)}
     if text.startswith("#ttg.linear<"):
         parts = (lists.get(name, ()) for name in ("register", "lane", "warp"))
-        return Layout(*parts) if not lists.get("block") else None
+        return TileLayout(*parts) if not lists.get("block") else None
     if text.startswith("#ttg.blocked<"):
         return _blocked(lists, shape)
     return None
@@ -92,7 +92,7 @@ def _without(axis: int, bits: Sequence[Offset]) -> tuple[Offset, ...]:
     return tuple((*bit[:axis], *bit[axis + 1 :]) for bit in bits)
 
 
-def _blocked(lists: dict[str, tuple], shape: tuple[int, ...]) -> Layout:
+def _blocked(lists: dict[str, tuple], shape: tuple[int, ...]) -> TileLayout:
     """Returns a blocked layout by its bits.
 
     A thread holds `sizePerThread` adjacent elements. Along each axis, threads follow each other, then warps. Further
@@ -111,10 +111,10 @@ def _blocked(lists: dict[str, tuple], shape: tuple[int, ...]) -> Layout:
 
     registers, lanes, warps = (bits(lists[name]) for name in ("sizePerThread", "threadsPerWarp", "warpsPerCTA"))
     more = bits([max(1, size // had) for size, had in zip(shape, reached)])
-    return Layout(registers + more, lanes, warps)
+    return TileLayout(registers + more, lanes, warps)
 
 
-def holders(layout: Layout, shape: tuple[int, ...]) -> Holders | None:
+def holders(layout: TileLayout, shape: tuple[int, ...]) -> Holders | None:
     registers, lanes, warps = layout.registers, layout.lanes, layout.warps
     if 1 << len(registers) + len(lanes) + len(warps) > MOST_ELEMENTS:
         return None

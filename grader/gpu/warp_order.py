@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from grader.gpu.compiled_facts import ACCESS, ptx_rows
-from grader.gpu.laid_out import Block, LaidOut, Step
+from grader.gpu.laid_out import LaidOut, LaidOutBlock, LaidOutOperation
 from grader.gpu.tile_layouts import WARP_THREADS, Holders, holders_of, shape_of
 from grader.wire.messages import Meeting, Met
 
@@ -59,13 +59,13 @@ class Conflict:
 
 
 @dataclass
-class WarpOrder:
+class WarpOrderReader:
     """Reads a kernel's text, in which tiles have layouts. `filename`: of the submission that places refer to."""
 
     laid_out: LaidOut
     filename: str
     _all: int = field(init=False)  # a set of warps is a number: its bits
-    _made_by: dict[int, Step] = field(init=False, repr=False)  # values, by number
+    _made_by: dict[int, LaidOutOperation] = field(init=False, repr=False)  # values, by number
 
     def __post_init__(self) -> None:
         self._all = (1 << self.laid_out.warps) - 1
@@ -88,7 +88,7 @@ class WarpOrder:
                 return Conflict(held.holds.shape[0], copies, WARP_THREADS * self.laid_out.warps)
         return None
 
-    def _of_the_same(self, loads: list[Step], stores: list[Step]) -> list[Step]:
+    def _of_the_same(self, loads: list[LaidOutOperation], stores: list[LaidOutOperation]) -> list[LaidOutOperation]:
         """Returns the loads through a pointer that the stores use; all loads if there are none.
 
         Other loads may only share their line.
@@ -96,7 +96,7 @@ class WarpOrder:
         pointers = {self._pointer(store) for store in stores}
         return [load for load in loads if self._pointer(load) in pointers] or loads
 
-    def _pointer(self, step: Step) -> int:
+    def _pointer(self, step: LaidOutOperation) -> int:
         """Returns the value at the start of an access's address computation, such as a kernel's argument.
 
         Follows the operations OF_ADDRESSES back, each to its first operand.
@@ -122,7 +122,7 @@ class WarpOrder:
         start = max(number for number in first if number < later[0])
         return not any(start < number < later[0] for number in barriers)
 
-    def _steps(self, name: str, met: Met) -> list[Step]:
+    def _steps(self, name: str, met: Met) -> list[LaidOutOperation]:
         return [
             step
             for step in _walk(self.laid_out.blocks)
@@ -134,7 +134,7 @@ class WarpOrder:
     def _held(self, type: str) -> Holders | None:
         return holders_of(type, self.laid_out.layouts, self.laid_out.warps)
 
-    def _unsafe(self, load: Step, store: Step, meeting: Meeting) -> int:
+    def _unsafe(self, load: LaidOutOperation, store: LaidOutOperation, meeting: Meeting) -> int:
         """Returns the set of warps that load an element which another warp stores; 0 where a layout is not known."""
         loaded, stored = self._held(load.operand_types[0]), self._held(store.operand_types[0])
         if loaded is None or stored is None:
@@ -144,7 +144,7 @@ class WarpOrder:
 
     # ---- the way of a value --------------------------------------------------------------------------------------
 
-    def _matters(self, load: Step, unsafe: int) -> bool:
+    def _matters(self, load: LaidOutOperation, unsafe: int) -> bool:
         """Returns whether a value that the warps in the set `unsafe` have loaded reaches a store of a warp with it."""
         if not unsafe:
             return False
@@ -156,14 +156,14 @@ class WarpOrder:
                 return True
         return False
 
-    def _in_blocks(self, blocks: Iterable[Block], values: dict[int, int], around: int) -> bool:
+    def _in_blocks(self, blocks: Iterable[LaidOutBlock], values: dict[int, int], around: int) -> bool:
         """Adds to `values` the set of warps that have an unsafe value, by value; returns True once one of them stores.
 
         `around`: the set of warps for which it is unsafe whether these blocks run.
         """
         return any(self._in_step(step, values, around) for block in blocks for step in block.steps)
 
-    def _in_step(self, step: Step, values: dict[int, int], around: int) -> bool:
+    def _in_step(self, step: LaidOutOperation, values: dict[int, int], around: int) -> bool:
         unsafe = around
         for operand in step.operands:
             unsafe |= values.get(operand, 0)
@@ -179,7 +179,7 @@ class WarpOrder:
             values[result] = values.get(result, 0) | unsafe
         return False
 
-    def _in_regions(self, step: Step, values: dict[int, int], around: int) -> bool:
+    def _in_regions(self, step: LaidOutOperation, values: dict[int, int], around: int) -> bool:
         """Goes through a loop or a branch: its operands and yielded values reach block arguments and results in order.
 
         Returns True once an unsafe warp stores.
@@ -211,7 +211,7 @@ class WarpOrder:
             unsafe |= values.get(one, 0)
         return unsafe
 
-    def _stores(self, step: Step) -> int:
+    def _stores(self, step: LaidOutOperation) -> int:
         """Returns the set of warps that store to memory in this step; 0 if it is no store."""
         if step.name in STORES:
             held = self._held(step.operand_types[0])
@@ -219,7 +219,7 @@ class WarpOrder:
         writes = step.name.startswith("ttng.async_tma") and "global_to_local" not in step.name
         return self._all if writes else 0
 
-    def _goes_between_warps(self, step: Step) -> bool:
+    def _goes_between_warps(self, step: LaidOutOperation) -> bool:
         """Returns whether a warp may get elements in this step that it did not hold."""
         if step.name == "ttg.convert_layout":
             source, target = self._held(step.operand_types[0]), self._held(step.result_types[0])
@@ -228,7 +228,7 @@ class WarpOrder:
             return not all(self._is_within_warps(type, step) for type in step.operand_types[: len(step.results)])
         return step.name in BETWEEN_WARPS
 
-    def _is_within_warps(self, type: str, step: Step) -> bool:
+    def _is_within_warps(self, type: str, step: LaidOutOperation) -> bool:
         """Returns whether each warp that holds an element holds all others along the step's axis.
 
         False where the layout or the axis is not known.
@@ -251,7 +251,7 @@ def _as_set(warps: Iterable[int]) -> int:
     return sum(1 << int(warp) for warp in warps)
 
 
-def _walk(blocks: Iterable[Block]) -> Iterable[Step]:
+def _walk(blocks: Iterable[LaidOutBlock]) -> Iterable[LaidOutOperation]:
     for block in blocks:
         for step in block.steps:
             yield step
@@ -259,7 +259,7 @@ def _walk(blocks: Iterable[Block]) -> Iterable[Step]:
                 yield from _walk(region)
 
 
-def _rows(rows: list[tuple], opcode: str, steps: list[Step]) -> list[int]:
+def _rows(rows: list[tuple], opcode: str, steps: list[LaidOutOperation]) -> list[int]:
     """Returns the numbers of the rows that carry out these steps, as far as their places show it."""
     at = {step.at for step in steps}
     found = [number for number, (place, _, text) in enumerate(rows) if place in at and _is(text, opcode)]

@@ -11,9 +11,9 @@ import numpy as np
 from grader.interpreter.buffers import FILLS
 from grader.interpreter.dtypes import DTYPES, dtype_of, over, wide
 from grader.interpreter.frame import Frame
+from grader.interpreter.shadow import ACQUIRE_RELEASE
 from grader.ttir.module import Operation, Type
 
-RELAXED, ACQUIRE, RELEASE, ACQUIRE_RELEASE = 1, 2, 3, 4  # as the text numbers them
 # Kinds of tt.atomic_rmw, as the text numbers them. fadd (5) is an addition too, in the type of its operands.
 ATOMICS: dict[int, Callable] = {
     1: np.bitwise_and, 2: np.bitwise_or, 3: np.bitwise_xor, 4: np.add, 5: np.add, 6: np.maximum, 7: np.minimum,
@@ -35,7 +35,7 @@ def element(kind: Type) -> np.dtype:
 
 
 @dataclass
-class Lanes:
+class AccessLanes:
     """The lanes of one access. `mask` is None where all lanes are active.
 
     `pointers` (int64) and `programs` (int32) are flat, and hold active lanes only.
@@ -61,11 +61,11 @@ class Lanes:
         return out
 
     @property
-    def traced(self) -> tuple[np.ndarray | None, tuple[int, ...]]:
+    def logged(self) -> tuple[np.ndarray | None, tuple[int, ...]]:
         return self.mask, self.shape
 
 
-def lanes_of(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None, shape: tuple[int, ...]) -> Lanes:
+def lanes_of(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None, shape: tuple[int, ...]) -> AccessLanes:
     whole = (frame.count, *shape)
     pointers = np.broadcast_to(pointers, whole)
     if mask is not None:
@@ -78,9 +78,9 @@ def lanes_of(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None, shape:
     programs = frame.batch.programs
     if mask is None:
         each = whole[1:] and int(np.prod(whole[1:]))
-        return Lanes(whole, None, pointers.reshape(-1), np.repeat(programs, each) if shape else programs)
+        return AccessLanes(whole, None, pointers.reshape(-1), np.repeat(programs, each) if shape else programs)
     counts = np.count_nonzero(mask.reshape(frame.count, -1), axis=1)
-    return Lanes(whole, mask, pointers[mask], np.repeat(programs, counts))
+    return AccessLanes(whole, mask, pointers[mask], np.repeat(programs, counts))
 
 
 def _poison(shape: tuple[int, ...], dtype: np.dtype, fill: str) -> np.ndarray | int:
@@ -127,7 +127,7 @@ def load(operation: Operation) -> Callable:
     def run(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None = None, other: Any = None) -> np.ndarray:
         lanes = lanes_of(frame, pointers, mask, shape)
         rest = None if other is None else as_raw(lanes.of(other))
-        raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, place, lanes.programs, lanes.traced, rest)
+        raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, place, lanes.programs, lanes.logged, rest)
         values = as_values(raw, dtype)
         if lanes.mask is None:
             return values.reshape(lanes.shape)
@@ -153,7 +153,7 @@ def store(operation: Operation) -> Callable:
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> None:
         lanes = lanes_of(frame, pointers, mask, shape)
         raw = as_raw(lanes.of(values))
-        frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, place, lanes.programs, lanes.traced)
+        frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, place, lanes.programs, lanes.logged)
 
     return run
 
@@ -173,7 +173,7 @@ def _addptr(operation: Operation) -> Callable:
 def change_atomically(
     frame: Frame,
     operation: Operation,
-    lanes: Lanes,
+    lanes: AccessLanes,
     dtype: np.dtype,
     change: Callable,
     together: Callable | None = None,
@@ -182,7 +182,7 @@ def change_atomically(
     frame.batch.asked += 1
     semantics = int(operation.attributes.get("sem", ACQUIRE_RELEASE))
     raw = frame.batch.memory.atomic(
-        lanes.pointers, dtype.itemsize, operation.place, lanes.programs, change, semantics, lanes.traced, together
+        lanes.pointers, dtype.itemsize, operation.place, lanes.programs, change, semantics, lanes.logged, together
     )
     return lanes.spread(as_values(raw, dtype), np.zeros((), dtype))
 

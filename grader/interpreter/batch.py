@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from grader.interpreter.lost_offsets import Lost
-from grader.interpreter.memory import Memory
-from grader.ttir.module import Place
+from grader.interpreter.memory import CheckedMemory
+from grader.ttir.module import SourcePlace
 
 MOST_STEPS = 3_000_000  # operations carried out in one launch; an operation counts once for a whole batch
 MOST_LANES = 1 << 35  # elements that these operations yield in total
@@ -25,7 +25,7 @@ class TooLong(Exception):
     `place` is the location that the launch had reached by then.
     """
 
-    def __init__(self, place: Place, what: str) -> None:
+    def __init__(self, place: SourcePlace, what: str) -> None:
         super().__init__(what)
         self.place = place
 
@@ -33,29 +33,29 @@ class TooLong(Exception):
 class KernelFault(Exception):
     """An assertion in the kernel does not hold. `program` is the number of the program in the grid."""
 
-    def __init__(self, message: str, place: Place, program: int) -> None:
+    def __init__(self, message: str, place: SourcePlace, program: int) -> None:
         super().__init__(message)
         self.place, self.program = place, program
 
 
 @dataclass
-class Broken:
+class NotedPromise:
     """A promise to the compiler that does not hold, for example tl.assume."""
 
     what: str
-    place: Place
+    place: SourcePlace
     program: int
 
 
 @dataclass
-class Overflow:
+class NotedOverflow:
     """A value on the way to an address or a mask that its type, `dtype`, could not hold, and that an access used.
 
     It wrapped around, or was rounded.
     """
 
     dtype: str
-    place: Place
+    place: SourcePlace
     program: int
 
 
@@ -66,7 +66,7 @@ class Batch:
     `programs` are their numbers in the grid (int32), the first axis counting fastest.
     """
 
-    memory: Memory
+    memory: CheckedMemory
     grid: tuple[int, int, int]
     waits: bool = False  # programs may wait for each other, so they run one at a time
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison", "zero" or "lowest"
@@ -84,9 +84,9 @@ class Batch:
     float_sums: bool = False  # atomics that add floats
     asked: int = 0  # atomics that the running programs have done
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`
-    broken: list[Broken] = field(default_factory=list)
+    broken: list[NotedPromise] = field(default_factory=list)
     lost: Lost = field(default_factory=Lost)
-    overflows: list[Overflow] = field(default_factory=list)
+    overflows: list[NotedOverflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
 
     def fill_of(self, line: int) -> str:
@@ -103,7 +103,7 @@ class Batch:
             return self.programs % np.int32(x) if x < 1 << 31 else self.programs
         return self.programs // x % y if axis == 1 else self.programs // (x * y)
 
-    def spend(self, steps: int, lanes: int, place: Place) -> None:
+    def spend(self, steps: int, lanes: int, place: SourcePlace) -> None:
         self.steps += steps
         self.lanes += lanes
         if self.steps > self.most_steps or self.lanes > self.most_lanes:
@@ -112,7 +112,7 @@ class Batch:
             raise TooLong(place, "its time is used up")
 
     @contextlib.contextmanager
-    def deeper(self, place: Place) -> Iterator[None]:
+    def deeper(self, place: SourcePlace) -> Iterator[None]:
         self.depth += 1
         if self.depth > MOST_DEPTH:
             raise TooLong(place, "functions call each other without end")

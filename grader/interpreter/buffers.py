@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 
 from grader.interpreter.shadow import Shadow
-from grader.interpreter.traffic import Counts
-from grader.interpreter.views import View
+from grader.interpreter.traffic import ByteCounts
+from grader.interpreter.views import BufferView
 
 SHIFT = 48
 BIAS = 1 << 46
@@ -48,7 +48,7 @@ class Buffer:
 
     def __init__(
         self, name: str, nbytes: int, *, data: np.ndarray | None = None, initialised: bool = True,
-        read_only: bool = False, view: View, content: Callable[[np.ndarray], np.ndarray] | None = None,
+        read_only: bool = False, view: BufferView, content: Callable[[np.ndarray], np.ndarray] | None = None,
         given: bool = False, virtual: bool = False,
     ):  # fmt: skip
         self.name, self.parameter = name, ""
@@ -56,8 +56,8 @@ class Buffer:
         self.address = 0  # pretended; a Memory gives one to each of its buffers
         self._content, self._content_item = content, view.item
         self.last_grid = (1, 1, 1)  # of the launch that wrote here last
-        self.results: list[tuple[str, View]] = []  # results of the entry in this memory, if it was allocated
-        self.counts = Counts()
+        self.results: list[tuple[str, BufferView]] = []  # results of the entry in this memory, if it was allocated
+        self.counts = ByteCounts()
         virtual = virtual or (data is None and (content is not None or nbytes > MOST_DENSE))
         self.most_paged = MOST_PAGED
         self.pages: dict[int, int] | None = {} if virtual else None  # number of a page -> of its frame in `bytes`
@@ -72,7 +72,7 @@ class Buffer:
         """The name of the entry's argument or result; "scratch" and a parameter's name for memory of kernels alone."""
         return self.name or (f"scratch {self.parameter}" if self.parameter else "")
 
-    def part_at(self, offset: int) -> tuple[str, View]:
+    def part_at(self, offset: int) -> tuple[str, BufferView]:
         """Returns the name and the view of the tensor at this byte offset.
 
         It is the first result of the entry with an element there, if results lie in the buffer.
@@ -129,7 +129,7 @@ class Buffer:
 
     # ---- what the host does, and what it gets back -------------------------------------------------------------
 
-    def write(self, view: View, values: np.ndarray) -> None:
+    def write(self, view: BufferView, values: np.ndarray) -> None:
         """Carries out a fill or a copy by the host. Raises OutOfMemory for too large a part of a virtual buffer.
 
         values: elements of `view.item` bytes, in the view's shape or broadcast to it.
@@ -160,7 +160,7 @@ class Buffer:
         self._content_item = value.itemsize
         self.shadow.initialised = None
 
-    def read(self, view: View) -> np.ndarray:
+    def read(self, view: BufferView) -> np.ndarray:
         """Returns a copy of the view's elements as unsigned integers, in the view's shape."""
         if self.pages is None:
             return _strided(self.words(view.item), view, 1).copy()
@@ -179,7 +179,7 @@ class Buffer:
             offsets = numbers[offsets >> PAGE_BITS] << PAGE_BITS | (offsets & (PAGE - 1))
         return offsets, table[places]
 
-    def writers(self, view: View) -> np.ndarray:
+    def writers(self, view: BufferView) -> np.ndarray:
         """Returns int32 in the view's shape: the last program that wrote each element, negative if there is none."""
         self.shadow.refine(view.item)
         if self.pages is None:
@@ -187,7 +187,7 @@ class Buffer:
         return self.shadow.writers()[self.places(view.offsets) // self.shadow.unit].reshape(view.shape)
 
 
-def _strided(table: np.ndarray, view: View, step: int, part: int = 0) -> np.ndarray:
+def _strided(table: np.ndarray, view: BufferView, step: int, part: int = 0) -> np.ndarray:
     """Returns entry number `part` of each of the view's elements, in the view's shape.
 
     `table` holds `step` entries for each element of the buffer; the result shares its memory.
@@ -201,8 +201,8 @@ def _strided(table: np.ndarray, view: View, step: int, part: int = 0) -> np.ndar
 class Argument:
     """A pointer parameter of a launch: its name in the kernel, where it points, and the tensor it was made from."""
 
-    def __init__(self, name: str, buffer: Buffer, offset: int = 0, view: View | None = None) -> None:
+    def __init__(self, name: str, buffer: Buffer, offset: int = 0, view: BufferView | None = None) -> None:
         """Makes a parameter that points `offset` bytes into a buffer. view: None stands for all of the buffer."""
         item = buffer.view.item
         self.name, self.buffer, self.offset = name, buffer, offset
-        self.view = View(0, (buffer.nbytes // item,), (1,), item) if view is None else view
+        self.view = BufferView(0, (buffer.nbytes // item,), (1,), item) if view is None else view

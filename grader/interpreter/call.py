@@ -17,15 +17,15 @@ from grader.interpreter.dtypes import DTYPES, Unsupported, dtype_of
 from grader.interpreter.endless_loops import Endless
 from grader.interpreter.launch import MOST_PROGRAMS, run_launch
 from grader.interpreter.meetings import Meetings
-from grader.interpreter.memory import Memory
-from grader.interpreter.program import Kernel
+from grader.interpreter.memory import CheckedMemory
+from grader.interpreter.program import ReadyKernel
 from grader.interpreter.trial_runs import with_a_trial
-from grader.interpreter.views import View
+from grader.interpreter.views import BufferView
 from grader.ttir.module import BadText, Type
 from grader.wire import recorded_parts
 from grader.wire.messages import Failure, InterpretRequest, Launch, TensorSpec
-from grader.wire.recorded_call import Parameter, RecordedCall
-from grader.wire.recorded_parts import Choice, Data, Fill, PlannedLaunch, Step, steps_with
+from grader.wire.recorded_call import RecordedCall, RecordedParameter
+from grader.wire.recorded_parts import Choice, Fill, PlannedLaunch, PythonNumbers, Step, steps_with
 from grader.wire.recorded_results import results_by_name
 
 # torch's name of a dtype -> the text's name of an element.
@@ -42,7 +42,7 @@ MOST_SHUFFLED = 1 << 24  # programs of a launch: their numbers in a random order
 
 
 @dataclass
-class Call:
+class InterpretedCall:
     """A call under way. `kernels`: by number in the recording, but for kernels without a text, which no step launches.
 
     `inputs`: the bytes of each argument's storage.
@@ -50,7 +50,7 @@ class Call:
 
     request: InterpretRequest
     recorded: RecordedCall
-    kernels: dict[int, Kernel]
+    kernels: dict[int, ReadyKernel]
     inputs: list[np.ndarray]
     launches: list[Launch] = field(default_factory=list)
     broken: list[dict] = field(default_factory=list)
@@ -61,8 +61,8 @@ class Call:
         """Carries out the call. Returns the fields of the reply and its blob."""
         request = self.request
         self.until = time.process_time() + request.limit
-        self.memory = Memory(
-            fill=request.fill, count_traffic=request.count_traffic, at_once=request.at_once, trace=request.trace
+        self.memory = CheckedMemory(
+            fill=request.fill, count_traffic=request.count_traffic, at_once=request.at_once, log=request.log_accesses
         )
         self.memory.meetings = Meetings() if request.meetings else None
         self.buffers = list(self._buffers())
@@ -75,7 +75,7 @@ class Call:
             "findings": [asdict(finding) for finding in self.memory.findings()],
             "launches": [asdict(launch) for launch in self.launches],
             "traffic": [asdict(traffic) for traffic in self.memory.traffic()],
-            "trace": [asdict(access) for access in self.memory.trace_accesses()],
+            "accesses": [asdict(access) for access in self.memory.logged_accesses()],
             "meetings": [asdict(meeting) for meeting in self.memory.told_meetings()],
             "broken": self.broken,
             "overflows": self.overflows,
@@ -94,7 +94,7 @@ class Call:
                 read_only = spec.name not in self.request.writable
                 yield Buffer(spec.name, spec.size, data=data, read_only=read_only, view=view, given=True)
             else:
-                whole = View(0, (buffer.bytes,), (1,), 1)
+                whole = BufferView(0, (buffer.bytes,), (1,), 1)
                 view = first_view(self.recorded.steps, number) or whole
                 yield Buffer("", buffer.bytes, initialised=False, view=view)
 
@@ -125,16 +125,16 @@ class Call:
             return Failure("not-known", type(error).__name__, str(error), line, kernel)
         return None
 
-    def _steps(self) -> Iterator[PlannedLaunch | Fill | Data]:
+    def _steps(self) -> Iterator[PlannedLaunch | Fill | PythonNumbers]:
         steps, request = self.recorded.steps, self.request
         if not request.tried:
             return steps_with(steps, request.config)
         return with_a_trial(steps, request.config, request.kept, self._read, self._write)
 
-    def _read(self, view: recorded_parts.View) -> np.ndarray:
+    def _read(self, view: recorded_parts.PlannedView) -> np.ndarray:
         return self.buffers[view.buffer].read(view_of(view))
 
-    def _write(self, view: recorded_parts.View, values: np.ndarray) -> None:
+    def _write(self, view: recorded_parts.PlannedView, values: np.ndarray) -> None:
         self.buffers[view.buffer].write(view_of(view), values)
 
     def _too_long(self, error: TooLong, line: int, kernel: str) -> Failure:
@@ -158,9 +158,9 @@ class Call:
             return []
         return list(self.memory.name(int(self.batch.programs[0])))
 
-    def _fill(self, step: Fill | Data) -> None:
+    def _fill(self, step: Fill | PythonNumbers) -> None:
         dtype, view = DTYPES[ELEMENTS[step.view.dtype]], view_of(step.view)
-        if isinstance(step, Data):
+        if isinstance(step, PythonNumbers):
             values = np.frombuffer(step.bytes, dtype).reshape(view.shape)
         elif dtype.kind == "i":
             bits = int(step.value) & (1 << 8 * dtype.itemsize) - 1
@@ -200,7 +200,7 @@ class Call:
                 program = self.memory.name(one.program)
                 self.overflows.append({"dtype": one.dtype, "line": one.place.line, "program": program})
 
-    def _run(self, kernel: Kernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
+    def _run(self, kernel: ReadyKernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
         run_launch(kernel, batch, given, self._order(grid))
 
     def _updated(self, step: PlannedLaunch, arguments: list[Argument | None]) -> list[str]:
@@ -212,7 +212,7 @@ class Call:
             if argument is not None and argument.buffer in both
         ]
 
-    def _argument(self, parameter: Parameter) -> Argument | None:
+    def _argument(self, parameter: RecordedParameter) -> Argument | None:
         """Returns a pointer or a descriptor as the kernel's memory takes it; None for a number or a null pointer."""
         if parameter.view is None:
             return None
@@ -254,16 +254,16 @@ class Call:
         return {"outputs": outputs, "writers": writers}, bytes(blob)
 
 
-def view_of_spec(spec: TensorSpec) -> View:
+def view_of_spec(spec: TensorSpec) -> BufferView:
     item = DTYPES[ELEMENTS[spec.dtype]].itemsize
-    return View(spec.offset * item, tuple(spec.shape), tuple(spec.strides), item)
+    return BufferView(spec.offset * item, tuple(spec.shape), tuple(spec.strides), item)
 
 
-def view_of(view: recorded_parts.View) -> View:
-    return View(view.offset, tuple(view.shape), tuple(view.strides), DTYPES[ELEMENTS[view.dtype]].itemsize)
+def view_of(view: recorded_parts.PlannedView) -> BufferView:
+    return BufferView(view.offset, tuple(view.shape), tuple(view.strides), DTYPES[ELEMENTS[view.dtype]].itemsize)
 
 
-def first_view(steps: list[Step], number: int) -> View | None:
+def first_view(steps: list[Step], number: int) -> BufferView | None:
     """Returns the first tensor in allocation number `number` that a kernel gets, or None.
 
     It tells the size of the allocation's elements.
@@ -280,7 +280,7 @@ def first_view(steps: list[Step], number: int) -> View | None:
     return None
 
 
-def _value(number: int, parameter: Parameter, kind: Type) -> Any:
+def _value(number: int, parameter: RecordedParameter, kind: Type) -> Any:
     """Returns the value of a kernel's parameter of this number and type.
 
     Raises BadText where the launch binds something else.
@@ -299,7 +299,7 @@ def _value(number: int, parameter: Parameter, kind: Type) -> Any:
     return Descriptor(pointer, tuple(sizes), tuple(strides), kind, described.padding == "nan")
 
 
-def _number(parameter: Parameter, kind: Type) -> np.ndarray:
+def _number(parameter: RecordedParameter, kind: Type) -> np.ndarray:
     if kind.kind != "number" or kind.shape:
         raise BadText(f"the parameter {parameter.name} is no number in the text")
     dtype, value = dtype_of(kind), parameter.number

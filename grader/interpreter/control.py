@@ -15,7 +15,7 @@ import numpy as np
 from grader.interpreter.batch import Batch
 from grader.interpreter.dtypes import over
 from grader.interpreter.endless_loops import WHY, Endless, deciding, stays
-from grader.interpreter.frame import Frame, ReadyBlock, Watching
+from grader.interpreter.frame import BlockTracer, Frame, ReadyBlock
 from grader.ttir.module import Function, Operation
 
 Region = Sequence[ReadyBlock]
@@ -46,12 +46,12 @@ class ReadyFunction:
 
     def call(
         self, batch: Batch, arguments: list[Any], active: np.ndarray | None, count: int,
-        watcher: Watching | None = None,
+        tracer: BlockTracer | None = None,
     ) -> list[Any]:  # fmt: skip
         values: list[Any] = [None] * self.function.values
         for number, value in zip(self.blocks[0].arguments, arguments):
             values[number] = value
-        return run_region(self.blocks, Frame(batch, values, active, count, watcher))
+        return run_region(self.blocks, Frame(batch, values, active, count, tracer))
 
 
 def _enter(blocks: Region, frame: Frame, last: Operation, way: int) -> int:
@@ -180,7 +180,7 @@ def _call(operation: Operation, regions: list[Region], functions: dict[str, Read
 
     def run(frame: Frame, *arguments: Any) -> Any:
         with frame.batch.deeper(operation.place):
-            results = functions[name].call(frame.batch, list(arguments), frame.active, frame.count, frame.watcher)
+            results = functions[name].call(frame.batch, list(arguments), frame.active, frame.count, frame.tracer)
             return _results(results)
 
     return run

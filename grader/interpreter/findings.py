@@ -30,7 +30,7 @@ class Seen:
 
 
 @dataclass
-class Report:
+class FindingReport:
     kind: str
     line: int
     turn: Turn
@@ -70,7 +70,7 @@ def _neighbour(own: Buffer, seen: Seen, buffers: Iterable[Buffer]) -> str:
 
 class Reports:
     def __init__(self) -> None:
-        self._reports: dict[tuple, Report] = {}
+        self._reports: dict[tuple, FindingReport] = {}
 
     def needs(self, kind: str, buffer: Buffer | None, line: int, turn: Turn) -> bool:
         """Returns whether a mistake at this turn has to be shown: it is the first of its kind, argument and line.
@@ -81,7 +81,7 @@ class Reports:
         return turn < known.turn if known else len(self._reports) < MOST_REPORTS
 
     def show(self, kind: str, buffer: Buffer | None, line: int, turn: Turn, seen: Seen) -> None:
-        report = self._reports.setdefault((kind, id(buffer), line), Report(kind, line, turn, seen))
+        report = self._reports.setdefault((kind, id(buffer), line), FindingReport(kind, line, turn, seen))
         report.turn, report.seen = turn, seen
 
     def count(self, kind: str, buffer: Buffer | None, line: int, count: int, programs: Iterable[int]) -> None:

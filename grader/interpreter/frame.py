@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from grader.interpreter.batch import Batch
-from grader.ttir.module import Block, Operation, Place
+from grader.ttir.module import Block, Operation, SourcePlace
 
 
-class Watching(Protocol):
+class BlockTracer(Protocol):
     """Carries out blocks in their own way, and keeps what they compute."""
 
     def carry_out(self, block: ReadyBlock, frame: Frame) -> None: ...
@@ -27,18 +27,18 @@ class Frame:
     values: list[Any]
     active: np.ndarray | None = None
     count: int = 1  # of programs, or of lanes where a region is evaluated lane by lane
-    watcher: Watching | None = None  # of the program that runs alone, if it is watched
+    tracer: BlockTracer | None = None  # of the program that runs alone, if it is traced
 
     def branch(self, active: np.ndarray | None) -> Frame:
         """Returns a frame with the same values for some of the programs."""
-        return Frame(self.batch, self.values, active, self.count, self.watcher)
+        return Frame(self.batch, self.values, active, self.count, self.tracer)
 
     def everyone(self) -> np.ndarray:
         return np.ones(self.count, bool) if self.active is None else self.active
 
 
 @dataclass(slots=True)
-class Step:
+class ReadyOperation:
     """An operation made ready. `run` gets the operands, and the frame before them if the step is `stateful`."""
 
     run: Callable
@@ -51,10 +51,10 @@ class Step:
 @dataclass
 class ReadyBlock:
     arguments: tuple[int, ...]
-    steps: list[Step]
+    steps: list[ReadyOperation]
     last: Operation  # the terminator
     lanes: int  # elements that its operations yield for one program
-    place: Place  # of its first operation: where time was spent
+    place: SourcePlace  # of its first operation: where time was spent
     block: Block
     has_run: bool = False  # in the current call
 
@@ -72,8 +72,8 @@ class ReadyBlock:
         self.has_run = True
         frame.batch.spend(len(self.steps), self.lanes * frame.count, self.place)
         values = frame.values
-        if frame.watcher is not None:
-            frame.watcher.carry_out(self, frame)
+        if frame.tracer is not None:
+            frame.tracer.carry_out(self, frame)
             return [values[number] for number in self.last.operands]
         for step in self.steps:
             operands = [values[number] for number in step.operands]

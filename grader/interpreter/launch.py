@@ -9,27 +9,27 @@ from typing import Any
 import numpy as np
 
 from grader.interpreter.batch import Batch
-from grader.interpreter.frame import Watching
-from grader.interpreter.program import Kernel
+from grader.interpreter.frame import BlockTracer
+from grader.interpreter.program import ReadyKernel
 
 ELEMENTS = 1 << 18  # of a kernel's largest tensor, over all programs of a batch: as many as the caches hold
 MOST_PROGRAMS = 1 << 16  # of a batch
 
 
 def run_launch(
-    kernel: Kernel, batch: Batch, arguments: list[Any], programs: Sequence[int] | np.ndarray,
-    watcher: Watching | None = None,
+    kernel: ReadyKernel, batch: Batch, arguments: list[Any], programs: Sequence[int] | np.ndarray,
+    tracer: BlockTracer | None = None,
 ) -> None:  # fmt: skip
     """Runs these programs of the launch, in this order. Raises TooLong, KernelFault, Unsupported.
 
-    watcher: of the program, if there is only one.
+    tracer: of the program, if there is only one.
     """
     size = 1 if kernel.waits else _batch_size(kernel)
     with np.errstate(all="ignore"):
         for start in range(0, len(programs), size):
             batch.programs, batch.asked = _numbers(programs[start : start + size]), 0
             batch.memory.begin_batch(batch.programs)
-            kernel.entry.call(batch, arguments, None, batch.count, watcher)
+            kernel.entry.call(batch, arguments, None, batch.count, tracer)
             batch.done += batch.count
 
 
@@ -43,7 +43,7 @@ def _numbers(programs: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(programs, np.int32)
 
 
-def _batch_size(kernel: Kernel) -> int:
+def _batch_size(kernel: ReadyKernel) -> int:
     shapes = (
         kind.shape
         for function in kernel.module.functions.values()

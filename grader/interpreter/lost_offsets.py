@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from grader.interpreter.dtypes import over
-from grader.ttir.module import Operation, Place
+from grader.ttir.module import Operation, SourcePlace
 
-Origin = tuple[str, Place]  # of a loss: the type that does not hold a number, and the operation
+Origin = tuple[str, SourcePlace]  # of a loss: the type that does not hold a number, and the operation
 Lanes = dict[Origin, np.ndarray]  # bools, in the shape of an array of values
 # Operations that move elements and compute nothing: the same function moves values and bools.
 MOVES = ("tt.splat", "tt.unsplat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.join", "tt.split",

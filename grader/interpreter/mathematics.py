@@ -12,7 +12,7 @@ from grader.interpreter.arithmetic import BOOL, elementwise, larger, maximum, mi
 from grader.interpreter.dtypes import Unsupported, dtype_of, unsigned
 from grader.interpreter.registry import Computed, prepares
 from grader.interpreter.rounding import flushing, fused
-from grader.interpreter.special import erf
+from grader.interpreter.special_functions import erf
 from grader.ttir.module import Operation
 
 

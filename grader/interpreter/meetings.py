@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from grader.interpreter.access_log import Lanes
+from grader.interpreter.access_parts import Access, Part
 from grader.interpreter.buffers import Buffer
-from grader.interpreter.parts import Access, Part
-from grader.interpreter.trace import Lanes
 from grader.wire.messages import Meeting, Met
 
 MOST_MEETINGS = 64  # pairs of places

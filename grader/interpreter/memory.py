@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from grader.interpreter.access_log import NO_OFFSET, AccessLog, AccessObserver, Lanes
+from grader.interpreter.access_parts import Access, Part, conflicts, in_rounds, outside, units_of
 from grader.interpreter.buffers import FILLS, SHIFT, Argument, Buffer, base_of
 from grader.interpreter.findings import MOST_REPORTS, Reports, Seen, Turn
 from grader.interpreter.meetings import Meetings
-from grader.interpreter.parts import Access, Part, conflicts, in_rounds, outside, units_of
 from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Units
-from grader.interpreter.trace import NO_OFFSET, Lanes, Log, Trace
-from grader.interpreter.traffic import Groups, count_instruction, is_increasing, starts_of_runs
-from grader.interpreter.views import View
-from grader.ttir.module import Place
-from grader.wire.messages import Finding, Meeting, TracedAccess, Traffic
+from grader.interpreter.traffic import ProgramGroups, count_instruction, is_increasing, starts_of_runs
+from grader.interpreter.views import BufferView
+from grader.ttir.module import SourcePlace
+from grader.wire.messages import Finding, LoggedAccess, Meeting, Traffic
 
 APART = 1 << 42  # bytes between the pretended addresses of two buffers
 
@@ -30,13 +30,13 @@ Change = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (memory's content, nu
 Together = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # memory's words; by lane its word, its number
 
 
-class Memory:
+class CheckedMemory:
     """The memory of a call's kernels. fill: a name in FILLS, for the content of lanes out of bounds."""
 
-    def __init__(self, *, fill: str = "poison", count_traffic: bool = False, at_once: int = 1, trace: bool = False):
+    def __init__(self, *, fill: str = "poison", count_traffic: bool = False, at_once: int = 1, log: bool = False):
         self.fill, self.count_traffic, self.at_once = fill, count_traffic, at_once
-        self.trace = Trace() if trace else None
-        self.log: Log | None = self.trace  # gets each access; for a while a watcher may stand here
+        self.access_log = AccessLog() if log else None
+        self.observer: AccessObserver | None = self.access_log  # gets each access; for a while a Tracer may stand here
         self.meetings: Meetings | None = None  # of accesses of one program, where requested
         self.other_outside = True  # lanes out of bounds read `other`, where a load has one
         self.count_readers = count_traffic  # whether to count what each program reads
@@ -76,7 +76,7 @@ class Memory:
         self.all_busy = False
         self.busy = np.zeros(0, bool)  # which programs of the batch, in the order of their numbers, have used memory
         self.idle = self.accesses = self.batches = 0
-        self.groups: dict[Buffer, Groups] = {}
+        self.groups: dict[Buffer, ProgramGroups] = {}
         if self.meetings is not None:
             self.meetings.begin_launch(self.launches - 1, grid[0] * grid[1] * grid[2])
         self.loaded: set[Buffer] = set()  # by the launch; an atomic loads and stores
@@ -128,12 +128,12 @@ class Memory:
     # ---- loads, stores and atomics -----------------------------------------------------------------------------
 
     def load(
-        self, pointers: np.ndarray, item: int, place: Place, programs: np.ndarray, lanes: Lanes | None = None,
+        self, pointers: np.ndarray, item: int, place: SourcePlace, programs: np.ndarray, lanes: Lanes | None = None,
         rest: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Returns the content that each lane reads, as unsigned integers of `item` bytes.
 
-        lanes: for traces and meetings. rest: by lane, the content of a lane out of bounds, as if masked off.
+        lanes: for the access log and meetings. rest: by lane, the content of a lane out of bounds, as if masked off.
         """
         out = None
         for part in self._parts(pointers, programs, access := self._access("load", item, place, lanes)):
@@ -153,7 +153,7 @@ class Memory:
         return np.full(size * item, FILLS[self.fill], np.uint8).view(f"u{item}")
 
     def store(
-        self, pointers: np.ndarray, raw: np.ndarray, item: int, place: Place, programs: np.ndarray,
+        self, pointers: np.ndarray, raw: np.ndarray, item: int, place: SourcePlace, programs: np.ndarray,
         lanes: Lanes | None = None,
     ) -> None:  # fmt: skip
         """Stores `raw`: by lane, unsigned integers of `item` bytes. The last of several lanes with one address wins."""
@@ -170,7 +170,7 @@ class Memory:
                     self._report("lane-conflict", access, part.argument, part.offsets, part.programs, lost)
 
     def atomic(
-        self, pointers: np.ndarray, item: int, place: Place, programs: np.ndarray, change: Change,
+        self, pointers: np.ndarray, item: int, place: SourcePlace, programs: np.ndarray, change: Change,
         semantics: int = 1, lanes: Lanes | None = None, together: Together | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Changes memory lane by lane by `change`. Returns the content that each lane found. semantics: see shadow.py.
@@ -197,7 +197,7 @@ class Memory:
 
     # ---- one access --------------------------------------------------------------------------------------------
 
-    def _access(self, kind: str, item: int, place: Place, lanes: Lanes | None) -> Access:
+    def _access(self, kind: str, item: int, place: SourcePlace, lanes: Lanes | None) -> Access:
         self.accesses += 1
         return Access(kind, item, place, self.accesses, lanes)
 
@@ -285,8 +285,8 @@ class Memory:
         if access.kind != "load" and buffer.read_only:
             self._report("input-written", access, part.argument, part.offsets, part.programs)
         self._count(part, access, units, owners)
-        if self.log is not None and access.lanes is not None:
-            self._write_down(self.log, access.lanes, part, access)
+        if self.observer is not None and access.lanes is not None:
+            self._write_down(self.observer, access.lanes, part, access)
 
     def _refine(self, buffer: Buffer, item: int) -> None:
         if buffer in self.groups:
@@ -306,20 +306,20 @@ class Memory:
         if self.count_readers:
             counts.note_readers(part.programs, item)
         if self.count_traffic and self.at_once > 1:
-            groups = self.groups.setdefault(buffer, Groups())
+            groups = self.groups.setdefault(buffer, ProgramGroups())
             fresh = groups.count_fresh(units, owners // self.at_once, buffer.shadow.count)
             used = fresh * buffer.shadow.unit
         counts.read += used
 
-    def _write_down(self, log: Log, lanes: Lanes, part: Part, access: Access) -> None:
+    def _write_down(self, log: AccessObserver, lanes: Lanes, part: Part, access: Access) -> None:
         mask, shape = lanes
         offsets = np.full(shape, NO_OFFSET, np.int64)
         active = np.arange(offsets.size) if mask is None else np.flatnonzero(np.broadcast_to(mask, shape))
         offsets.reshape(-1)[active if part.chosen is None else active[part.chosen]] = part.offsets
         for number, (program, row) in enumerate(zip(self.programs.tolist(), offsets.reshape(self.programs.size, -1))):
             if (row != NO_OFFSET).any():
-                traced = TracedAccess(access.kind, "", access.place.line, self.name(program), self.launches - 1)
-                log.note(self._turn(number, access), traced, part.argument.buffer, row)
+                logged = LoggedAccess(access.kind, "", access.place.line, self.name(program), self.launches - 1)
+                log.note(self._turn(number, access), logged, part.argument.buffer, row)
 
     # ---- reports -----------------------------------------------------------------------------------------------
 
@@ -358,7 +358,7 @@ class Memory:
 
     # ---- the end of the call -----------------------------------------------------------------------------------
 
-    def name_result(self, buffer: Buffer, name: str, view: View) -> None:
+    def name_result(self, buffer: Buffer, name: str, view: BufferView) -> None:
         """Gives memory that the entry allocated and returns the name and the view of the first result in it."""
         if not buffer.name:
             buffer.name, buffer.view = name, view
@@ -386,13 +386,13 @@ class Memory:
                 total.item = views[0].item
         return list(totals.values())[:MOST_REPORTS]
 
-    def trace_accesses(self) -> list[TracedAccess]:
-        return self.trace.accesses() if self.trace is not None else []
+    def logged_accesses(self) -> list[LoggedAccess]:
+        return self.access_log.accesses() if self.access_log is not None else []
 
     def told_meetings(self) -> list[Meeting]:
         return self.meetings.told() if self.meetings is not None else []
 
-    def writers_of(self, buffer: Buffer, view: View) -> np.ndarray:
+    def writers_of(self, buffer: Buffer, view: BufferView) -> np.ndarray:
         """Returns int32 in the view's shape: the last program that wrote an element; -1 none, -2 none but initialised.
 
         A number counts the last axis of `buffer.last_grid` fastest.

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from grader.interpreter import accesses, blocks, control, offsets, promises
+from grader.interpreter import accesses, blocks, control, offset_checks, promises
 from grader.interpreter.control import ReadyFunction, run_region
-from grader.interpreter.frame import Frame, ReadyBlock, Step
-from grader.interpreter.operations import prepare, prepare_fold
-from grader.interpreter.registry import FOLDS
+from grader.interpreter.frame import Frame, ReadyBlock, ReadyOperation
+from grader.interpreter.pure_operations import prepare, prepare_fold
+from grader.interpreter.registry import FOLD_MAKERS
 from grader.ttir.module import Block, Module, Operation
 
 
-class Kernel:
+class ReadyKernel:
     """All functions of a module, ready to run.
 
     Raises Unsupported for an operation that the interpreter does not know.
@@ -26,7 +26,7 @@ class Kernel:
         self.module = module
         self.functions: dict[str, ReadyFunction] = {}
         self.blocks: list[ReadyBlock] = []  # of all functions and regions
-        leading = offsets.leading_to_memory(module)
+        leading = offset_checks.leading_to_memory(module)
         for name, function in module.functions.items():
             self._leading = {number for home, number in leading if home == name}
             self.functions[name] = ReadyFunction(function, self._region(function.blocks))
@@ -64,18 +64,18 @@ class Kernel:
         self.blocks.append(ReadyBlock(block.arguments, steps, last, lanes, block.operations[0].place, block))
         return self.blocks[-1]
 
-    def _step(self, operation: Operation) -> Step:
+    def _step(self, operation: Operation) -> ReadyOperation:
         run, stateful = self._prepared(operation)
         leads = bool(self._leading.intersection(operation.results))
-        watched = offsets.watched(operation, run, stateful, leads)
-        run, stateful = (run, stateful) if watched is None else (watched, True)
+        checked = offset_checks.with_checks(operation, run, stateful, leads)
+        run, stateful = (run, stateful) if checked is None else (checked, True)
         if promises.has_hints(operation):
             run, stateful = promises.with_hints(operation, run, stateful), True
-        return Step(run, operation.operands, operation.results, stateful, operation)
+        return ReadyOperation(run, operation.operands, operation.results, stateful, operation)
 
     def _prepared(self, operation: Operation) -> tuple[Callable, bool]:
         name = operation.name
-        if name in FOLDS:
+        if name in FOLD_MAKERS:
             return _Fold(operation, self._region(operation.regions[0])), True
         if name in control.HANDLERS:
             regions = [self._region(blocks) for blocks in operation.regions]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.interpreter.batch import Broken, KernelFault
+from grader.interpreter.batch import KernelFault, NotedPromise
 from grader.interpreter.dtypes import spelled_out
 from grader.interpreter.frame import Frame
 from grader.ttir.module import Operation
@@ -117,7 +117,7 @@ def _note(frame: Frame, what: str, operation: Operation, bad: np.ndarray | np.bo
     if bad.any() and len(frame.batch.broken) < MOST_BROKEN:
         program = int(frame.batch.programs[int(np.argmax(bad)) % frame.batch.count])
         if all((one.what, one.place) != (what, operation.place) for one in frame.batch.broken):
-            frame.batch.broken.append(Broken(what, operation.place, program))
+            frame.batch.broken.append(NotedPromise(what, operation.place, program))
 
 
 def _assume(operation: Operation) -> Callable:

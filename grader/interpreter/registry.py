@@ -17,7 +17,7 @@ Region = Callable[[list], list]  # arrays, one per argument of a region's block 
 FoldMaker = Callable[[Operation, Region], Computed]
 
 MAKERS: dict[str, Maker] = {}
-FOLDS: dict[str, FoldMaker] = {}  # operations with a region that is evaluated lane by lane
+FOLD_MAKERS: dict[str, FoldMaker] = {}  # operations with a region that is evaluated lane by lane
 APPROXIMATE: set[str] = set()  # operations whose float32 results on a GPU are not IEEE's nearest
 
 
@@ -38,7 +38,7 @@ def prepares_fold(name: str) -> Callable[[FoldMaker], FoldMaker]:
     """Returns a decorator that registers the maker of an operation with a region, which the caller evaluates."""
 
     def register(maker: FoldMaker) -> FoldMaker:
-        FOLDS[name] = maker
+        FOLD_MAKERS[name] = maker
         return maker
 
     return register

@@ -17,12 +17,12 @@ import numpy as np
 
 from grader.interpreter.batch import Batch
 from grader.interpreter.buffers import Buffer
-from grader.interpreter.call import Call, first_view, view_of, view_of_spec
+from grader.interpreter.call import InterpretedCall, first_view, view_of, view_of_spec
 from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.launch import run_launch
-from grader.interpreter.program import Kernel
-from grader.interpreter.traffic import SUMS, Counts
-from grader.interpreter.views import View
+from grader.interpreter.program import ReadyKernel
+from grader.interpreter.traffic import SUMS, ByteCounts
+from grader.interpreter.views import BufferView
 from grader.numerics.drawn_pages import entries_in
 from grader.wire.recorded_results import results_by_name
 
@@ -33,7 +33,7 @@ MOST_STEPS = 100_000  # operations of a launch: a program that goes through mill
 MOST_NUMBERED = 1 << 31  # only programs below this number are chosen
 
 
-class SampledCall(Call):
+class SampledCall(InterpretedCall):
     """A call of which a sample of programs runs. `inputs`: the bytes of each argument's table, none for an output."""
 
     run_programs = 0  # of the last launch
@@ -50,12 +50,12 @@ class SampledCall(Call):
                 made = Buffer(spec.name, spec.size, read_only=read_only, view=view, content=content, given=True,
                               virtual=True)  # fmt: skip
             else:
-                view = first_view(self.recorded.steps, number) or View(0, (buffer.bytes,), (1,), 1)
+                view = first_view(self.recorded.steps, number) or BufferView(0, (buffer.bytes,), (1,), 1)
                 made = Buffer("", buffer.bytes, initialised=False, view=view, virtual=True)
             made.most_paged = MOST_PAGED
             yield made
 
-    def _run(self, kernel: Kernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
+    def _run(self, kernel: ReadyKernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
         if kernel.waits:
             raise Unsupported("its programs wait for each other, and a sample of them would wait in vain")
         if len(self.launches) > 1:
@@ -77,7 +77,7 @@ class SampledCall(Call):
         if self.request.count_traffic:
             self._count_for_all(before, math.prod(grid))
 
-    def _count_for_all(self, before: dict[Buffer, Counts], programs: int) -> None:
+    def _count_for_all(self, before: dict[Buffer, ByteCounts], programs: int) -> None:
         """Scales a launch's traffic to all of its programs, as if each moved as much as a program of the sample."""
         for buffer, earlier in before.items():
             for name in SUMS:
@@ -103,7 +103,7 @@ class SampledCall(Call):
         return {"outputs": [], "sampled": sampled}, bytes(blob)
 
 
-def _content(table: np.ndarray, view: View) -> Callable[[np.ndarray], np.ndarray]:
+def _content(table: np.ndarray, view: BufferView) -> Callable[[np.ndarray], np.ndarray]:
     """Returns the function that gives the values of elements by their numbers."""
     values, first = table.view(f"u{view.item}"), view.offset // view.item
     return lambda elements: values[entries_in(values.size, elements, view.shape, view.strides, first)]

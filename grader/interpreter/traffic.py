@@ -17,7 +17,7 @@ SUMS = ("read", "written", "used", "moved", "asked")  # of all programs
 
 
 @dataclass
-class Counts:
+class ByteCounts:
     """Bytes moved to and from one buffer, over all launches of the call.
 
     `used`, `moved`, `asked` and `by_one` are as in wire's Traffic.
@@ -75,7 +75,7 @@ class Runs:
         return np.maximum.reduceat(offsets, self.starts) - np.minimum.reduceat(offsets, self.starts)
 
 
-def count_instruction(counts: Counts, kind: str, offsets: np.ndarray, item: int, owners: np.ndarray) -> int:
+def count_instruction(counts: ByteCounts, kind: str, offsets: np.ndarray, item: int, owners: np.ndarray) -> int:
     """Adds the bytes that a load, store or atomic moves to `counts`. Returns the bytes of its different elements.
 
     offsets: int64, in bytes, by lane.
@@ -96,7 +96,7 @@ def count_instruction(counts: Counts, kind: str, offsets: np.ndarray, item: int,
     return used
 
 
-class Groups:
+class ProgramGroups:
     """For one buffer, which units have been read by groups of programs that run at the same time."""
 
     def __init__(self) -> None:

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from grader.wire.recorded_parts import Choice, Data, Fill, PlannedLaunch, Step, View, steps_with
+from grader.wire.recorded_parts import Choice, Fill, PlannedLaunch, PlannedView, PythonNumbers, Step, steps_with
 
-Read = Callable[[View], np.ndarray]
-Write = Callable[[View, np.ndarray], None]
+Read = Callable[[PlannedView], np.ndarray]
+Write = Callable[[PlannedView, np.ndarray], None]
 
 
 def with_a_trial(
     steps: list[Step], config: int, kept: list[str], read: Read, write: Write
-) -> Iterator[PlannedLaunch | Fill | Data]:
+) -> Iterator[PlannedLaunch | Fill | PythonNumbers]:
     """Yields the steps; a tuned choice is carried out once more before it counts, between its hooks.
 
     `kept`: a kernel's arguments that are restored after the trial, besides the arguments that its file names. `read`
@@ -35,7 +35,7 @@ def with_a_trial(
         yield from steps_with([step], config)
 
 
-def _views(choice: Choice, config: int, names: list[str]) -> Iterator[View]:
+def _views(choice: Choice, config: int, names: list[str]) -> Iterator[PlannedView]:
     """Yields the views of the tensors that the configuration's kernel gets under these names."""
     for step in steps_with([choice], config):
         if isinstance(step, PlannedLaunch):

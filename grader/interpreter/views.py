@@ -12,7 +12,7 @@ MOST_HOLE_ELEMENTS = 1 << 26  # of the largest view with a table of holes; the h
 
 
 @dataclass(frozen=True)
-class View:
+class BufferView:
     """A strided view of a buffer.
 
     Offsets are bytes from the buffer's first byte; strides are elements, never negative.
@@ -96,7 +96,7 @@ class View:
             bad |= index >= size
         return bad | (rest != 0)
 
-    def is_part_of(self, other: View) -> bool:
+    def is_part_of(self, other: BufferView) -> bool:
         """Returns whether all elements of this view belong to the other view; True also if it is too large to check."""
         if self == other or not self.span:
             return True

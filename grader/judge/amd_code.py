@@ -29,7 +29,7 @@ def _told(run: Run, exercise: Exercise, trial: Trial, model: AmdModel) -> str:
 
     The kernels' text is what Triton's front end makes for the NVIDIA GPU that is judged.
     """
-    call = run.recorded(exercise, trial, without_values(trial.data, trial.dtype)).call
+    call = run.recorded_call(exercise, trial, without_values(trial.data, trial.dtype)).call
     launched = (dict.fromkeys(launch.kernel for launch in call.launches(config)) for config in call.usable_configs)
     numbers = next(filter(None, launched), None)
     if numbers is None:

@@ -15,9 +15,9 @@ from grader.numerics.arguments import Argument, without_values
 def compiler_race(run: Run, exercise: Exercise, trial: Trial, inputs: list[Argument] | None = None) -> Verdict | None:
     """Returns what is wrong with the machine code of a call, in any of its configurations; None if nothing is.
 
-    inputs: as for `Run.recording`. Raises ChildEnded, MachineFault.
+    inputs: as for `Run.launch_plan`. Raises ChildEnded, MachineFault.
     """
-    call = run.recorded(exercise, trial, inputs or without_values(trial.data, trial.dtype)).call
+    call = run.recorded_call(exercise, trial, inputs or without_values(trial.data, trial.dtype)).call
     for kernel in call.kernels:
         if kernel.source and RUNS_ON.search(run.machine_code.ptx(kernel)):
             laid_out = read_laid_out(run.machine_code.laid_out(kernel), run.filename)

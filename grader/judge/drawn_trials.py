@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from grader.course.drawn_calls import drawn_calls
 from grader.course.exercise import Exercise
 from grader.course.large_calls import large_calls
-from grader.course.promise import Call, Promise
+from grader.course.promise import DrawnCall, StatedPromise
 from grader.course.simpler_calls import smallest
 from grader.course.trial import Trial, trial_of
-from grader.course.unpromised_draws import Broken, unpromised_draws
+from grader.course.unpromised_draws import UnpromisedDraw, unpromised_draws
 from grader.explain.unpromised_calls import Unpromised
 from grader.explain.verdict import FAIL, PASS, UNJUDGED, Verdict
 from grader.judge.in_samples import SOME_PROGRAMS
@@ -36,18 +36,18 @@ class DrawnTrials:
     exercise: Exercise
     run: Run
     name: str
-    promise: Promise
+    promise: StatedPromise
 
     @cached_property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[DrawnCall]:
         """The first of the drawn calls, in an order that the seed draws: as many as the run and the promise ask for."""
         rounds = [drawn_calls(self.promise, seed, self.name, self._of_file) for seed in self._seeds]
         calls = [replace(call, number=number) for number, call in enumerate(chain.from_iterable(rounds), 1)]
         return self._share_of(calls)
 
-    def large(self, after: int) -> list[Call]:
+    def large(self, after: int) -> list[DrawnCall]:
         """Returns the first of the calls up to the promise's limits. after: the number of the last call before them."""
-        calls: list[Call] = []
+        calls: list[DrawnCall] = []
         for seed in self._seeds:
             calls += large_calls(self.promise, seed, self.name, after + len(calls), self._of_file)
         return self._share_of(calls)
@@ -58,7 +58,7 @@ class DrawnTrials:
         Empty if the promise states no error. after: the number of the last call before them.
         """
         error = self.promise.refuses
-        found: list[Broken] = []
+        found: list[UnpromisedDraw] = []
         for seed in self._seeds if error else []:
             found += unpromised_draws(self.promise, seed, self.name, after + len(found))
         return [(self.of(one.call), Unpromised(one.because, error)) for one in found]
@@ -72,7 +72,7 @@ class DrawnTrials:
         """The run's seed, then a seed derived from it for each further round."""
         return [self.run.seed, *(seed_for(self.run.seed, "round", turn) for turn in range(1, self.run.rounds))]
 
-    def _share_of(self, calls: list[Call]) -> list[Call]:
+    def _share_of(self, calls: list[DrawnCall]) -> list[DrawnCall]:
         return calls[: math.ceil(self.run.share_of_drawn * self.promise.share * len(calls))]
 
     @property
@@ -80,7 +80,7 @@ class DrawnTrials:
         """The trials of `calls`."""
         return [self.of(call) for call in self.calls]
 
-    def of(self, call: Call) -> Trial:
+    def of(self, call: DrawnCall) -> Trial:
         """Returns the trial of a call. Its data are drawn under the call's number, which a simpler call keeps."""
         name = f"{self.name} {call.number}"
         return trial_of(self.exercise, name, self.promise.data(call), call.dtype, None, call.constants)
@@ -117,14 +117,14 @@ def _large(judge: Judge, trial: Trial) -> Verdict:
     return judge.in_full(trial) if verdict.id == UNJUDGED and judge.run.replays is not None else verdict
 
 
-def _simplest(judge: Judge, trials: DrawnTrials, call: Call, verdict: Verdict) -> Verdict:
+def _simplest(judge: Judge, trials: DrawnTrials, call: DrawnCall, verdict: Verdict) -> Verdict:
     """Returns the verdict on the simplest call that fails in the same way as this one.
 
     A guess gives way to any failure that a simpler call shows.
     """
     found = verdict
 
-    def fails(simpler: Call) -> bool:
+    def fails(simpler: DrawnCall) -> bool:
         nonlocal found
         other = _of_values(judge, trials.of(simpler))
         same = other.outcome == FAIL and other.kind not in NOT_SIMPLER

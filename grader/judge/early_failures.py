@@ -18,8 +18,8 @@ Call = Reply | RecordedCall | Plan  # as it was carried out, recorded, or compil
 
 def not_begun(run: Run, exercise: Exercise, call: Call) -> Verdict | None:
     """Returns the failure of a file that cannot be imported, or of a host that did what it may not; else None."""
-    if run.recorder.load_failure is not None:
-        return failures.file_failure(run.recorder.load_failure, run.submission, exercise)
+    if run.process.load_failure is not None:
+        return failures.file_failure(run.process.load_failure, run.submission, exercise)
     return failures.refusal(call.refusals, run.submission, exercise) if call.refusals else None
 
 

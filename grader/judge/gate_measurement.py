@@ -17,7 +17,7 @@ from grader.judge.judge import Judge
 from grader.judge.run import Run
 from grader.judge.speed_rule import LEAST_GAP
 from grader.judge.speed_samples import not_timed, samples_of
-from grader.judge.uses import Throughput, asked
+from grader.judge.uses import ThroughputUse, asked
 
 SAMPLES = 5
 
@@ -29,8 +29,8 @@ class NotMeasured(Exception):
     """
 
 
-def timed_calls(folder: Folder) -> list[Throughput]:
-    return asked(load_test_file(folder), Throughput)
+def timed_calls(folder: Folder) -> list[ThroughputUse]:
+    return asked(load_test_file(folder), ThroughputUse)
 
 
 def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str], None]) -> dict[str, GateFigures]:
@@ -53,7 +53,7 @@ def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str
             run = Run(folder, str(path), model=device.model, replays=replays)
             try:
                 shares[kind] = sorted(round(sample.share, 4) for sample in _samples(run, folder, call))
-                versions = run.recorder.versions
+                versions = run.process.versions
             finally:
                 run.end()
         if not all(shares.values()):
@@ -65,17 +65,17 @@ def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str
     return found
 
 
-def _samples(run: Run, folder: Folder, call: Throughput) -> list[Measurement]:
+def _samples(run: Run, folder: Folder, call: ThroughputUse) -> list[Measurement]:
     exercise = load_test_file(folder).exercise
     judge = Judge(exercise, run)
     (trial,) = call.trials(judge)
     samples: list[Measurement] = []
-    recording = judge.recording(trial)
-    if isinstance(recording, Verdict):
-        raise NotMeasured(f"{run.submission.path}: {recording.lines[0]}")
-    if not recording.plan.kernels:
+    packed = judge.launch_plan(trial)
+    if isinstance(packed, Verdict):
+        raise NotMeasured(f"{run.submission.path}: {packed.lines[0]}")
+    if not packed.plan.kernels:
         raise NotMeasured(f"{run.submission.path} launches no kernel here")
-    drawn = samples_of(run, exercise, trial, recording, call.anchor)
+    drawn = samples_of(run, exercise, trial, packed, call.anchor)
     for sample, _ in zip(drawn, range(3 * SAMPLES)):
         if sample.wrong:
             raise NotMeasured(f"{run.submission.path}: {sample.wrong}")
@@ -85,7 +85,7 @@ def _samples(run: Run, folder: Folder, call: Throughput) -> list[Measurement]:
     return samples
 
 
-def _line(folder: Folder, call: Throughput, figures: GateFigures) -> str:
+def _line(folder: Folder, call: ThroughputUse, figures: GateFigures) -> str:
     def span(shares: list[float]) -> str:
         return f"{shares[0]:.3f} to {shares[-1]:.3f}"
 

@@ -11,7 +11,7 @@ from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain import gpu_findings
 from grader.explain.verdict import Verdict
-from grader.gpu.plan import Recording
+from grader.gpu.plan import PackedPlan
 from grader.judge.peak_bytes import PeakBytes
 from grader.numerics.arguments import exact, without_values
 from grader.numerics.data_sets import Data, drawing_precision
@@ -27,7 +27,7 @@ KEPT_BY_LIBRARIES = 1 << 26  # bytes: cuBLAS takes 32 MiB on an H200 for the fir
 SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may use apart from its arguments and its result, however small these are
 
 
-def bytes_needed(exercise: Exercise, trial: Trial, recording: Recording) -> int:
+def bytes_needed(exercise: Exercise, trial: Trial, packed: PackedPlan) -> int:
     """Returns the bytes of GPU memory that a call needs at its peak.
 
     The results of the first repeat are kept throughout. The peak is in the next repeat, with all buffers and a copy of
@@ -35,16 +35,16 @@ def bytes_needed(exercise: Exercise, trial: Trial, recording: Recording) -> int:
     part by part. The memory that a reference needs on the way to its results is looked up on torch's meta device, which
     takes two seconds at first.
     """
-    plan = recording.plan
+    plan = packed.plan
     buffers = sum(buffer.bytes for buffer in plan.buffers)
-    return _needed_with(buffers, exercise, trial, recording, [view.shape for view in plan.results.values()])
+    return _needed_with(buffers, exercise, trial, packed, [view.shape for view in plan.results.values()])
 
 
 def _needed_with(
-    buffers: int, exercise: Exercise, trial: Trial, recording: Recording, shapes: Sequence[Sequence[int]]
+    buffers: int, exercise: Exercise, trial: Trial, packed: PackedPlan, shapes: Sequence[Sequence[int]]
 ) -> int:
     """Returns the bytes needed if all buffers take `buffers` bytes. shapes: of the results, in the plan's order."""
-    plan, tensors = recording.plan, [recipe for recipe in trial.data if isinstance(recipe, Data)]
+    plan, tensors = packed.plan, [recipe for recipe in trial.data if isinstance(recipe, Data)]
     elements = [math.prod(shape) for shape in shapes]
     kept = sum(count * DTYPE_BYTES[view.dtype] for count, view in zip(elements, plan.results.values()))
     arguments = [0, *(buffer.bytes for buffer in plan.buffers if buffer.argument)]
@@ -107,13 +107,13 @@ def _bytes_drawn(data: Data, run: torch.dtype) -> int:
     return drawn * (3 if changes else 2 if draw in MADE_OF_PARTS else 1) * data.elements
 
 
-def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: int) -> Verdict | None:
+def blame(exercise: Exercise, trial: Trial, packed: PackedPlan, memory_bytes: int) -> Verdict | None:
     """Returns the failure of a submission that left its call too little memory.
 
     None if it did not, or if any other submission would have found too little as well. The shapes that the reference
     returns are looked up on torch's meta device.
     """
-    plan = recording.plan
+    plan = packed.plan
     expected = [list(ref.shape) for ref in exercise.expected(exact(without_values(trial.data, trial.dtype)))]
     if [view.shape for view in plan.results.values()] != expected:
         return gpu_findings.another_result(exercise.entry)
@@ -123,7 +123,7 @@ def blame(exercise: Exercise, trial: Trial, recording: Recording, memory_bytes: 
         for view, shape in zip(plan.results.values(), expected)
     ]
     least = arguments + sum(own)
-    if _needed_with(least, exercise, trial, recording, expected) > SHARE_OF_MEMORY * memory_bytes:
+    if _needed_with(least, exercise, trial, packed, expected) > SHARE_OF_MEMORY * memory_bytes:
         return None
     excess = sum(buffer.bytes for buffer in plan.buffers) - least
     if excess > max(least, SHARE_FOR_SCRATCH * memory_bytes):

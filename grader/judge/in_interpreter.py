@@ -24,11 +24,10 @@ from grader.explain import (
     second_calls,
 )
 from grader.explain.causes import Cause
-from grader.explain.evidence import Compared, Evidence, compared
 from grader.explain.memory_findings import memory_verdict
-from grader.explain.tiles import tile_map
 from grader.explain.values import value_verdict
 from grader.explain.verdict import PASS, Verdict
+from grader.explain.written_tiles import tile_map
 from grader.explain.wrong_results import Shape, wrong_results
 from grader.judge import every_configuration
 from grader.judge.believed_hints import broken_promise
@@ -38,6 +37,7 @@ from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT, UNJUDGED
 from grader.operations.comparison import compare, other_bits
+from grader.operations.evidence import Compared, Evidence, compared
 from grader.wire.reply import Reply
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
@@ -257,7 +257,7 @@ class Interpreted:
         return self._wanted[1]
 
     def _evidence(self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted) -> Evidence:
-        constants, history = {**self.run.recorder.constants, **trial.constants}, self.run.history
+        constants, history = {**self.run.process.constants, **trial.constants}, self.run.history
         return Evidence(
             self.exercise, self.run.submission, trial, inputs, reply, wanted, constants,
             history.right_when_contiguous, history.right_bounds, history.right_trials,

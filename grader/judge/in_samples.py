@@ -24,10 +24,9 @@ import torch
 from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial, short_dtype
-from grader.explain import offset_overflows, samples
-from grader.explain.evidence import Evidence
-from grader.explain.tiles import program_index
+from grader.explain import offset_overflows, sampled_results
 from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED, UNJUDGED, Verdict
+from grader.explain.written_tiles import program_index
 from grader.judge.history import Kernels
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
@@ -36,6 +35,7 @@ from grader.numerics.data_sets import Data, generator_for, seed_place
 from grader.numerics.drawn_pages import ENTRIES, entries_in
 from grader.numerics.layouts import CONTIGUOUS
 from grader.operations.comparison import compare
+from grader.operations.evidence import Evidence
 from grader.wire.messages import MULTIPROCESSORS
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import PlannedLaunch, steps_with
@@ -83,7 +83,7 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
     shapes = _shapes_of(exercise, inputs)
     replies: list[Reply] = []
-    call = run.recorded(exercise, trial, inputs).call
+    call = run.recorded_call(exercise, trial, inputs).call
     if sum(buffer.bytes for buffer in call.buffers) > MOST_BYTES:
         return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU} with more than {MOST_BYTES >> 30} GiB")
     configs = call.usable_configs[:1] or [0]
@@ -253,7 +253,7 @@ def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict
     elements, programs = math.prod(sampled.shape), math.prod(grid)
     if 2 * counts.count(most) < sampled.programs or programs * most >= elements or not most:
         return None
-    return samples.too_few(evidence.returns, sampled.shape, grid, most)
+    return sampled_results.too_few(evidence.returns, sampled.shape, grid, most)
 
 
 def _end_left_out(evidence: Evidence, sampled: Sampled, parts: list[tuple[int, Stored]]) -> Verdict | None:
@@ -272,7 +272,7 @@ def _end_left_out(evidence: Evidence, sampled: Sampled, parts: list[tuple[int, S
     count = _count(mine[0]) if mine else 0
     if count >= left or mine and not _is_next(mine[0], last * each, count):
         return None
-    return samples.end_left_out(evidence.returns, each, left, last, count)
+    return sampled_results.end_left_out(evidence.returns, each, left, last, count)
 
 
 def _count(mine: Stored) -> int:
@@ -291,7 +291,7 @@ def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
     times = written // max(sampled.values.element_size(), 1)
     if not evidence.reply.overflows or times <= sampled.stored:
         return None
-    return samples.stored_again(name, times, sampled.stored)
+    return sampled_results.stored_again(name, times, sampled.stored)
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def _wrong(
     comparison = compare(out, ref, evidence.wanted.bound, given)
     if comparison.right:
         return None
-    return samples.wrong_values(evidence, program, mine.values.numel(), comparison, parts)
+    return sampled_results.wrong_values(evidence, program, mine.values.numel(), comparison, parts)
 
 
 def _parts(

@@ -16,18 +16,18 @@ from grader.explain.compiled_code import Expectations, compiled_verdict, not_ask
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED, Verdict
 from grader.gpu.lock import GpuBusy
-from grader.gpu.plan import BadPlan, Recording
+from grader.gpu.plan import BadPlan, PackedPlan
 from grader.judge import amd_code, on_gpu
 from grader.judge.compiler_races import compiler_race
 from grader.judge.early_failures import not_ended
-from grader.judge.foreseen import in_turns
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.in_samples import PROGRAMS, sampled, wrong_in_a_sample
+from grader.judge.likely_causes import LikelyCauses
 from grader.judge.measured_speed import MeasuredSpeed
 from grader.judge.refused_calls import Unpromised, refused_call
 from grader.judge.run import Run
-from grader.judge.suspects import Suspects
 from grader.judge.uses import ALWAYS, ON_A_GPU, Use
+from grader.judge.work_ahead import in_turns
 from grader.numerics.arguments import Argument, Recipe
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.kernel_names import Refused, all_refused
@@ -42,13 +42,13 @@ class Judge:
     exercise: Exercise
     run: Run
     interpreted: Interpreted = field(init=False)
-    suspects: Suspects = field(init=False)
+    suspects: LikelyCauses = field(init=False)
     speed: MeasuredSpeed = field(init=False)
 
     def __post_init__(self) -> None:
-        self.speed = MeasuredSpeed(self.exercise, self.run, self.recording)
+        self.speed = MeasuredSpeed(self.exercise, self.run, self.launch_plan)
         self.interpreted = Interpreted(self.exercise, self.run)
-        self.suspects = Suspects(self.exercise, self.run)
+        self.suspects = LikelyCauses(self.exercise, self.run)
 
     def begin(self, uses: list[Use]) -> None:
         """Records and compiles the calls of these uses in the background, as far as it is known that it is needed."""
@@ -100,10 +100,10 @@ class Judge:
 
     def in_full(self, trial: Trial) -> Verdict:
         """Returns the verdict on all values of a large call, on a GPU."""
-        recording = self.recording(trial)
-        if isinstance(recording, Verdict):
-            return recording
-        return on_gpu.large(self.run, self.exercise, trial, recording, self.run.history.atomics)
+        packed = self.launch_plan(trial)
+        if isinstance(packed, Verdict):
+            return packed
+        return on_gpu.large(self.run, self.exercise, trial, packed, self.run.history.atomics)
 
     def up_to_a_failure(self, trials: list[Trial], judge: Callable[[Trial], Verdict]) -> list[Verdict]:
         """Returns the verdicts in order, up to the first that is no pass."""
@@ -117,24 +117,24 @@ class Judge:
     def machine_code(self, trial: Trial, expected: Expectations) -> Verdict:
         """Judges the machine code of a call's kernels: what the test expects of it, and whether its warps race."""
         run = self.run
-        recording = self.recording(trial)
-        if isinstance(recording, Verdict):
-            fits = recording.id != Cause.DOES_NOT_FIT  # it need not fit a GPU that the test leaves out
-            return recording if fits else not_asked(expected, run.model) or recording
-        code = compiled_verdict(recording.plan, expected, run.submission, self.exercise, run.model, run.filename)
+        packed = self.launch_plan(trial)
+        if isinstance(packed, Verdict):
+            fits = packed.id != Cause.DOES_NOT_FIT  # it need not fit a GPU that the test leaves out
+            return packed if fits else not_asked(expected, run.model) or packed
+        code = compiled_verdict(packed.plan, expected, run.submission, self.exercise, run.model, run.filename)
         if code.outcome == PASS and (race := compiler_race(run, self.exercise, trial)):
             return race
         return self.speed.instead_of(amd_code.told_with(code, run, self.exercise, trial), trial)
 
-    def recording(self, trial: Trial, inputs: list[Argument] | None = None) -> Recording | Verdict:
+    def launch_plan(self, trial: Trial, inputs: list[Argument] | None = None) -> PackedPlan | Verdict:
         """Returns the launch plan of a trial, ready to be replayed, or the verdict that says why there is none."""
         run, exercise = self.run, self.exercise
         try:
-            recording = run.recording(exercise, trial, inputs=inputs)
+            packed = run.launch_plan(exercise, trial, inputs=inputs)
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
             return compiler_refusal(failure, run.submission, exercise, run.model)
-        return not_ended(run, exercise, recording.plan) or recording
+        return not_ended(run, exercise, packed.plan) or packed
 
     def trial(
         self,
@@ -153,7 +153,7 @@ class Judge:
             verdict = Verdict(SKIPPED, WAITED, note=why)
         verdict = verdict or self._guarded(trial, judge)
         if verdict.outcome == FAIL:
-            verdict.note, verdict.case = trial.data_label, trial.label(self.run.recorder.constants)
+            verdict.note, verdict.case = trial.data_label, trial.label(self.run.process.constants)
             self.run.history.failures.append((trial, verdict))
         return verdict
 
@@ -161,7 +161,7 @@ class Judge:
         try:
             verdict = judge(trial)
         except ChildEnded as how:
-            at_import = how is self.run.recorder.load_ended
+            at_import = how is self.run.process.load_ended
             verdict = failures.ended(how, at_import, self.run.submission, self.exercise)
         except GpuBusy as busy:
             raise MachineFault(str(busy)) from None
@@ -190,7 +190,7 @@ class Judge:
         """
         inputs = self.run.inputs(trial)
         verdict, first = self.interpreted.verdict(trial, inputs, twice, **options)
-        if self.run.recorder.load_failure is not None:
+        if self.run.process.load_failure is not None:
             return verdict, first
         if verdict.outcome == PASS and self.run.replays is not None and any(all(one.grid) for one in first.launches):
             verdict = self._replayed(trial, inputs, first.launches) or verdict
@@ -205,8 +205,8 @@ class Judge:
 
     def _replayed(self, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> Verdict | None:
         """Returns what is wrong with the same call on the GPU, in any of its configurations; None if nothing is."""
-        recording = self.recording(trial, inputs=inputs)
-        if isinstance(recording, Verdict):
-            return recording
+        packed = self.launch_plan(trial, inputs=inputs)
+        if isinstance(packed, Verdict):
+            return packed
         atomics = any(launch.atomics for launch in launches)
-        return on_gpu.complaint(self.run, self.exercise, trial, recording, inputs, atomics)
+        return on_gpu.complaint(self.run, self.exercise, trial, packed, inputs, atomics)

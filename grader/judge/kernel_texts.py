@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from grader.processes.faults import ChildEnded
 from grader.processes.front_end_process import FrontEnd, KernelText
-from grader.processes.submission_process import Runner
+from grader.processes.submission_process import SubmissionProcess
 from grader.processes.where import Where
 from grader.wire.messages import Failure, RecordRequest
 from grader.wire.recorded_call import Recipe, RecordedCall, read_recorded
@@ -17,14 +17,14 @@ WARP_SIZE, MOST_THREADS = 32, 1024  # threads of a warp, of a block
 MAKES_A_DESCRIPTOR = '"tt.make_tensor_descriptor"'
 
 
-def recorded_call(request: RecordRequest, recorder: Runner, front_end: FrontEnd, limit: float) -> RecordedCall:
+def record_call(request: RecordRequest, process: SubmissionProcess, front_end: FrontEnd, limit: float) -> RecordedCall:
     """Returns what the entry does in the call of this request, with the texts of the kernels that it launches.
 
     limit: seconds of a core for the call. A call that breaks the rules of a plan is returned with an error. Raises
     ChildEnded, of the child that records or of the front end.
     """
     try:
-        call = recorder.ask(request.to_json(), b"", limit, lambda header, _: read_recorded(header, request.arguments))
+        call = process.ask(request.to_json(), b"", limit, lambda header, _: read_recorded(header, request.arguments))
     except BadPlan as refused:
         return RecordedCall(error=Failure("not-recordable", message=str(refused)))
     add_texts(call, lambda recipe: front_end.text(recipe, request.small_dots, request.constants))

@@ -10,11 +10,11 @@ from grader.course.resized import fitting
 from grader.course.trial import Trial, trial_of
 from grader.explain.causes import Cause
 from grader.explain.verdict import INCONCLUSIVE, NOT_RUN, PASS, SKIPPED, Verdict
-from grader.gpu.plan import Recording
+from grader.gpu.plan import PackedPlan
 from grader.judge.gate_here import gate_here
 from grader.judge.run import Run
 from grader.judge.speed_samples import not_timed, speed_verdict
-from grader.judge.uses import Throughput
+from grader.judge.uses import ThroughputUse
 from grader.wire.reply import DTYPES
 
 TELLS_NOTHING = "as measured on this GPU, a kernel that nobody wants is as fast as the solution"
@@ -24,14 +24,14 @@ PREDICTED = (Cause.SCALAR_ACCESS, Cause.SPILLS, Cause.NOT_PIPELINED, Cause.SCATT
 
 @dataclass
 class MeasuredSpeed:
-    """Judges speed. recording: returns the launch plan of a trial, or the verdict that says why there is none."""
+    """Judges speed. launch_plan: returns the launch plan of a trial, or the verdict that says why there is none."""
 
     exercise: Exercise
     run: Run
-    recording: Callable[[Trial], Recording | Verdict]
-    timed: list[Throughput] = field(default_factory=list)  # what the exercise's tests time
+    launch_plan: Callable[[Trial], PackedPlan | Verdict]
+    timed: list[ThroughputUse] = field(default_factory=list)  # what the exercise's tests time
 
-    def trial(self, use: Throughput) -> Trial:
+    def trial(self, use: ThroughputUse) -> Trial:
         """Returns the trial of a call to be timed, in the exercise's first dtype.
 
         The rows of its data are halved until the call can be timed in the GPU's memory.
@@ -40,12 +40,12 @@ class MeasuredSpeed:
         data = fitting(self.exercise, use.data, DTYPES[dtype], self.run.model.memory_bytes)
         return trial_of(self.exercise, use.test, data, dtype)
 
-    def not_timed(self, use: Throughput) -> Verdict | None:
+    def not_timed(self, use: ThroughputUse) -> Verdict | None:
         """Returns the skip of a test whose speed says nothing on this GPU; None where it is to be timed."""
         why = not_timed(self.run.model, use.anchor, use.since)
         return Verdict(SKIPPED, NOT_RUN, note=why) if why else None
 
-    def verdict(self, use: Throughput, trial: Trial, medals: bool = False) -> Verdict:
+    def verdict(self, use: ThroughputUse, trial: Trial, medals: bool = False) -> Verdict:
         """Returns the verdict on a call's speed, as a share of the anchor's. Raises GpuBusy.
 
         medals: whether a kernel that passes gets a medal.
@@ -53,10 +53,10 @@ class MeasuredSpeed:
         gate = gate_here(self.run.folder, use.test, use.at_least, self.run.model.name)
         if gate is None:
             return Verdict(SKIPPED, NOT_RUN, note=TELLS_NOTHING)
-        recording = self.recording(trial)
-        if isinstance(recording, Verdict):
-            return recording
-        return speed_verdict(self.run, self.exercise, trial, recording, use.anchor, gate, medals)
+        packed = self.launch_plan(trial)
+        if isinstance(packed, Verdict):
+            return packed
+        return speed_verdict(self.run, self.exercise, trial, packed, use.anchor, gate, medals)
 
     def instead_of(self, predicted: Verdict, trial: Trial | None = None) -> Verdict:
         """Returns a pass with the prediction as advice if the GPU is fast, or the verdict as predicted.

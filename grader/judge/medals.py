@@ -16,7 +16,7 @@ from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain.medal_words import BRONZE, GOLD, LEAST_OF_SOLUTION, SILVER, Medal
 from grader.gpu.answers import Measurement
-from grader.gpu.plan import BadPlan, Recording
+from grader.gpu.plan import BadPlan, PackedPlan
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.run import Run
 from grader.judge.speed_rule import FAST, MORE, SLOW, STAGES, Decision, decide, distance_of
@@ -28,7 +28,7 @@ class WrongWhileTimed(Exception):
 
 
 MOST_SAMPLES = STAGES[0]  # of each kernel
-SAMPLES_OF = Callable[[Run, Recording], Iterator[Measurement]]
+SAMPLES_OF = Callable[[Run, PackedPlan], Iterator[Measurement]]
 
 
 def medal_after(
@@ -80,11 +80,11 @@ def _pairs(
     solution = Run(run.folder, "solutions", run.seed, run.model, run.sandboxed, run.replays, trusted=True)
     theirs: list[float] = []
     try:
-        recording = solution.recording(exercise, trial)
-        if recording.plan.error is not None or recording.plan.refusals:
+        packed = solution.launch_plan(exercise, trial)
+        if packed.plan.error is not None or packed.plan.refusals:
             return None
         with contextlib.suppress(WrongWhileTimed):
-            for share in _shares(sampled(solution, recording), len(yours)):
+            for share in _shares(sampled(solution, packed), len(yours)):
                 theirs.append(share)
                 if len(theirs) == len(yours) or is_told(yours[: len(theirs)], theirs):
                     return yours[: len(theirs)], theirs

@@ -9,7 +9,7 @@ from grader.explain import gpu_findings
 from grader.explain.causes import Cause
 from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict
 from grader.gpu.answers import Replayed, Summary
-from grader.gpu.plan import Plan, Recording
+from grader.gpu.plan import PackedPlan, Plan
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.compiler_races import compiler_race
 from grader.judge.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
@@ -23,7 +23,7 @@ from grader.wire.reply import spec_and_bytes, tensor_of
 
 
 def complaint(
-    run: Run, exercise: Exercise, trial: Trial, recording: Recording, inputs: list[Argument], atomics: bool
+    run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, inputs: list[Argument], atomics: bool
 ) -> Verdict | None:
     """Returns what is wrong with a call on these inputs, in any configuration; None if nothing is.
 
@@ -36,15 +36,15 @@ def complaint(
         storages += data
     given = exact(inputs)
     expected = dict(zip(wanted_of(exercise, trial), exercise.expected(given), strict=True))
-    if (other := other_result(exercise, trial, recording)) is not None:
+    if (other := other_result(exercise, trial, packed)) is not None:
         return other
-    if any(recording.plan.results[wanted.name].shape != list(ref.shape) for wanted, ref in expected.items()):
+    if any(packed.plan.results[wanted.name].shape != list(ref.shape) for wanted, ref in expected.items()):
         return gpu_findings.another_result(exercise.entry)
-    for config in recording.plan.usable_configs:
+    for config in packed.plan.usable_configs:
         try:
-            reply, data = run.gpu.check(recording, config, specs, storages, exercise.written)
+            reply, data = run.gpu.check(packed, config, specs, storages, exercise.written)
         except ReplayEnded as ended:
-            return _short_of_memory(run, exercise, trial, recording) if ended.how == "no-room" else fault_of(ended)
+            return _short_of_memory(run, exercise, trial, packed) if ended.how == "no-room" else fault_of(ended)
         outputs = {spec.name: tensor_of(spec, data) for spec in _specs(reply, data)}
         compared = ((one, compare(outputs[one.name], ref, one.bound, given)) for one, ref in expected.items())
         wrong = (
@@ -60,30 +60,30 @@ def _specs(reply: dict, data: bytes) -> list[TensorSpec]:
     return [TensorSpec.from_json(output, len(data)) for output in reply["outputs"]]
 
 
-def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atomics: bool) -> Verdict:
+def large(run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, atomics: bool) -> Verdict:
     """Returns the verdict on a call whose inputs are drawn on the GPU and whose result is compared there.
 
     atomics: as for `complaint`. Raises GpuBusy, MachineFault.
     """
-    if (other := other_result(exercise, trial, recording)) is not None:
+    if (other := other_result(exercise, trial, packed)) is not None:
         return other
-    needed, memory = bytes_needed(exercise, trial, recording), run.gpu.device.model.memory_bytes
+    needed, memory = bytes_needed(exercise, trial, packed), run.gpu.device.model.memory_bytes
     if needed > SHARE_OF_MEMORY * memory:
         too_large = Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
-        return blame(exercise, trial, recording, memory) or too_large
+        return blame(exercise, trial, packed, memory) or too_large
     seeds = seeds_of(run, trial)
     worst = 0.0
-    for config in recording.plan.usable_configs:
+    for config in packed.plan.usable_configs:
         try:
             alone = needed > SHARE_BESIDE_OTHERS * memory
-            reply = run.gpu.draw(recording, config, run.folder, seeds, alone, **asked_of(exercise, trial))
+            reply = run.gpu.draw(packed, config, run.folder, seeds, alone, **asked_of(exercise, trial))
         except ReplayEnded as ended:
             if ended.how == "no-room":
                 short = Verdict(SKIPPED, NOT_RUN, note="the GPU has too little free memory")
-                return blame(exercise, trial, recording, memory) or short
+                return blame(exercise, trial, packed, memory) or short
             return fault_of(ended)
         summaries = {name: Summary(**summary) for name, summary in reply["summaries"].items()}
-        if any(summary.shape != recording.plan.results[name].shape for name, summary in summaries.items()):
+        if any(summary.shape != packed.plan.results[name].shape for name, summary in summaries.items()):
             return gpu_findings.another_result(exercise.entry)
         wrong = (gpu_findings.wrong_summary(name, summary) for name, summary in summaries.items() if summary.wrong)
         found = _seen_in_repeats(Replayed.from_json(reply), atomics) or next(wrong, None)
@@ -93,9 +93,9 @@ def large(run: Run, exercise: Exercise, trial: Trial, recording: Recording, atom
     return Verdict(PASS, figures={"largest_error": worst})
 
 
-def _short_of_memory(run: Run, exercise: Exercise, trial: Trial, recording: Recording) -> Verdict:
+def _short_of_memory(run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan) -> Verdict:
     """Returns the verdict on a small call that found no memory. Raises MachineFault if another program has it."""
-    if (blamed := blame(exercise, trial, recording, run.gpu.device.model.memory_bytes)) is None:
+    if (blamed := blame(exercise, trial, packed, run.gpu.device.model.memory_bytes)) is None:
         raise MachineFault("the GPU has no memory left: another program uses it")
     return blamed
 
@@ -109,12 +109,12 @@ def asked_of(exercise: Exercise, trial: Trial) -> dict:
     }
 
 
-def other_result(exercise: Exercise, trial: Trial, recording: Recording) -> Verdict | None:
+def other_result(exercise: Exercise, trial: Trial, packed: PackedPlan) -> Verdict | None:
     """Returns the failure of an entry that returns other results for a large call than for small calls; else None.
 
     The shape is left to the comparison, which knows the reference's.
     """
-    right = all(_is_there(wanted, recording.plan) for wanted in wanted_of(exercise, trial))
+    right = all(_is_there(wanted, packed.plan) for wanted in wanted_of(exercise, trial))
     return None if right else gpu_findings.another_result(exercise.entry)
 
 

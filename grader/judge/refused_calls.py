@@ -14,7 +14,7 @@ from grader.numerics.arguments import without_values
 
 def refused_call(run: Run, exercise: Exercise, asked: Unpromised, trial: Trial) -> Verdict:
     inputs = without_values(trial.data, trial.dtype)
-    call = run.recorded(exercise, trial, inputs).call
+    call = run.recorded_call(exercise, trial, inputs).call
     if (early := not_begun(run, exercise, call)) is not None:
         return early
     if call.error is None:

@@ -19,18 +19,18 @@ from grader.course.regions import empty_regions
 from grader.course.trial import Trial
 from grader.explain.reached_lines import Lines
 from grader.gpu.models import DEFAULT_MODEL, AmdModel
-from grader.gpu.plan import Recording
+from grader.gpu.plan import PackedPlan
 from grader.gpu.pool.replays import Replays
-from grader.judge.foreseen import Foreseen, in_drawn_order
 from grader.judge.history import History
-from grader.judge.kernel_texts import recorded_call
+from grader.judge.kernel_texts import record_call
 from grader.judge.speed_rule import EarlierShares
+from grader.judge.work_ahead import Foreseen, in_drawn_order
 from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
-from grader.processes.bubblewrap import FRONT_END, RECORDER
+from grader.processes.bubblewrap import FRONT_END, SUBMISSION
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.front_end_process import FrontEnd
 from grader.processes.interpreter_process import Interpreter
-from grader.processes.submission_process import Runner
+from grader.processes.submission_process import SubmissionProcess
 from grader.submission.text import Submission, read_submission
 from grader.wire import recorded_parts
 from grader.wire.fence import Fence
@@ -45,13 +45,13 @@ MOST_AHEAD = 5.0  # seconds of a core to record all foreseen calls and make thei
 
 
 @dataclass
-class Recorded:
+class PackedCall:
     """A recorded call with the texts of its kernels, and as it is sent to be interpreted."""
 
     call: RecordedCall
 
     def reply(self, writable: list[str], ran: Reply | None = None) -> Reply:
-        """Returns what the recording tells of the call, added in place to `ran`, the interpreter's reply, if given.
+        """Returns what is recorded of the call, added in place to `ran`, the interpreter's reply, if given.
 
         writable: names of the arguments that the entry may write.
         """
@@ -60,7 +60,7 @@ class Recorded:
         reply.refusals, reply.threads, reply.processes = call.refusals, call.threads, call.processes
         reply.result = call.returned
         reply.configurations = call.usable_configs
-        written = (step for step in steps_with(call.steps, 0) if isinstance(step, (Fill, recorded_parts.Data)))
+        written = (step for step in steps_with(call.steps, 0) if isinstance(step, (Fill, recorded_parts.PythonNumbers)))
         filled = [call.buffers[step.view.buffer] for step in written]
         names = [buffer.name for buffer in filled if buffer.argument and buffer.name not in writable]
         reply.changed = list(dict.fromkeys(names))
@@ -82,10 +82,10 @@ class Recorded:
         call, *texts = ([start, size] for start, size in zip(itertools.accumulate([0, *sizes]), sizes))
         return call, texts
 
-    def with_sources(self, sources: list[str]) -> Recorded:
+    def with_sources(self, sources: list[str]) -> PackedCall:
         """Returns the same call, with other texts of its kernels."""
         kernels = [replace(kernel, source=source) for kernel, source in zip(self.call.kernels, sources, strict=True)]
-        return Recorded(replace(self.call, kernels=kernels))
+        return PackedCall(replace(self.call, kernels=kernels))
 
 
 class Run:
@@ -124,15 +124,15 @@ class Run:
         self.regions = 0
         self._look_for_empty_regions()
         self.filename = f"{folder.name}.py"  # the submission's name in its child
-        self.recorder = Runner(self.submission, self.filename, model, RECORDER if sandboxed else None)
+        self.process = SubmissionProcess(self.submission, self.filename, model, SUBMISSION if sandboxed else None)
         self.front_end = FrontEnd(self.submission, self.filename, model, FRONT_END if sandboxed else None)
         self.interpreter = interpreter or Interpreter()
         self._ends_interpreter = interpreter is None
         self.machine_code = MachineCode(model)
         self.lines = Lines()
-        self._recorded: dict[tuple[str, bool], Recorded] = {}
-        self._ahead: threading.Thread | None = None  # while it works, nobody else asks the recorder
-        self._news = threading.Condition()  # of a recording, or of its end
+        self._recorded_calls: dict[tuple[str, bool], PackedCall] = {}
+        self._ahead: threading.Thread | None = None  # while it works, nothing else asks the submission's process
+        self._news = threading.Condition()  # of a packed, or of its end
         self._ending = False
         self.history = History()
         self._beside = _files_of(folder)
@@ -149,20 +149,20 @@ class Run:
     @property
     def printed(self) -> str:
         """The text that the file has printed, then the text that its kernels printed while they were compiled."""
-        return self.recorder.printed + self.front_end.printed
+        return self.process.printed + self.front_end.printed
 
     @property
     def printed_bytes(self) -> int:
-        return self.recorder.printed_bytes + self.front_end.printed_bytes
+        return self.process.printed_bytes + self.front_end.printed_bytes
 
     @property
     def fenced(self) -> bool:
-        return self.recorder.fenced
+        return self.process.fenced
 
     @property
     def fence(self) -> Fence | None:
         """The fence that the operating system holds around the submission; None before it was run."""
-        return self.recorder.fence
+        return self.process.fence
 
     @property
     def gpu(self) -> Replays:
@@ -175,17 +175,19 @@ class Run:
         """Returns the arguments of a trial: the same for the same seed, whatever ran before."""
         return trial.inputs(self.seed, self.folder.id)
 
-    def recorded(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False) -> Recorded:
-        """Returns the recording of a call with these inputs, without their values; again: of a second call. Cached."""
+    def recorded_call(
+        self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False
+    ) -> PackedCall:
+        """Returns the recorded call with these inputs, without their values; again: of a second call. Cached."""
         request = _record_request(exercise, trial, inputs)
         key = repr(request), again
         self._wait_for(key)
-        if key not in self._recorded:
-            recorded = self._record(request, self.recorder)
+        if key not in self._recorded_calls:
+            recorded = self._record(request, self.process)
             with self._news:
-                self._recorded[key] = recorded
+                self._recorded_calls[key] = recorded
                 self._news.notify_all()
-        return self._recorded[key]
+        return self._recorded_calls[key]
 
     def work_ahead(self, work: Callable[[], None]) -> None:
         """Starts a thread for `work`, which records and compiles calls of later tests while others are judged."""
@@ -207,7 +209,7 @@ class Run:
         """Waits until this is recorded, or nothing is recorded ahead any more; not on the thread that records ahead."""
         if threading.current_thread() is not self._ahead:
             with self._news:
-                self._news.wait_for(lambda: key in self._recorded or self._ahead is None)
+                self._news.wait_for(lambda: key in self._recorded_calls or self._ahead is None)
 
     def record_in_drawn_order(
         self, exercise: Exercise, foreseen: list[Foreseen], between: Callable[[], None] = lambda: None
@@ -226,7 +228,7 @@ class Run:
                 if one.if_right and self.history.values_are_wrong:
                     continue
                 try:
-                    call = self.recorded(
+                    call = self.recorded_call(
                         exercise, one.trial, without_values(one.trial.data, one.trial.dtype), again=number % 2 == 0
                     ).call
                 except ChildEnded:  # raised again to the test that asks for it
@@ -239,29 +241,29 @@ class Run:
 
     @property
     def _seconds_of_recording(self) -> float:
-        return self.recorder.seconds_of_a_core + self.front_end.seconds_of_a_core
+        return self.process.seconds_of_a_core + self.front_end.seconds_of_a_core
 
-    def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Recorded:
-        """Returns the recording of a call with these inputs, without their values, as the first call of a process."""
+    def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> PackedCall:
+        """Returns the recorded call with these inputs, without their values, as the first call of a process."""
         if self.sandboxed:  # a sandbox has room for one child
             self._wait_for(None)
-            self.recorder.end()
-            return self._record(_record_request(exercise, trial, inputs), self.recorder)
-        another = Runner(self.submission, self.filename, self.model, spent=self.recorder.spent)
+            self.process.end()
+            return self._record(_record_request(exercise, trial, inputs), self.process)
+        another = SubmissionProcess(self.submission, self.filename, self.model, spent=self.process.spent)
         try:
             return self._record(_record_request(exercise, trial, inputs), another)
         finally:
             another.end()
 
-    def _record(self, request: RecordRequest, recorder: Runner) -> Recorded:
-        return Recorded(recorded_call(request, recorder, self.front_end, RECORD_LIMIT))
+    def _record(self, request: RecordRequest, process: SubmissionProcess) -> PackedCall:
+        return PackedCall(record_call(request, process, self.front_end, RECORD_LIMIT))
 
     def call(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False, **options) -> Reply:
         """Records a call of the entry, interprets it, and returns the reply. `options` are fields of InterpretRequest.
 
         `again`: a second call on the same inputs. Raises ChildEnded, MachineFault.
         """
-        recorded = self.recorded(exercise, trial, inputs, again)
+        recorded = self.recorded_call(exercise, trial, inputs, again)
         reply = recorded.reply(exercise.written)
         if reply.error is not None or reply.refusals:
             return reply
@@ -269,7 +271,7 @@ class Run:
 
     def call_with_products(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Reply | None:
         """Returns the reply to the call with sums turned into products, as the compiler does it; None without any."""
-        recorded = self.recorded(exercise, trial, inputs)
+        recorded = self.recorded_call(exercise, trial, inputs)
         texts = [self.machine_code.with_products(kernel) for kernel in recorded.call.kernels]
         if not any(texts):
             return None
@@ -277,7 +279,7 @@ class Run:
         return self._carried_out(exercise, trial, inputs, recorded.with_sources(sources))
 
     def _carried_out(
-        self, exercise: Exercise, trial: Trial, inputs: list[Argument], recorded: Recorded, **options
+        self, exercise: Exercise, trial: Trial, inputs: list[Argument], recorded: PackedCall, **options
     ) -> Reply:
         specs, blob = [], recorded.blob
         for name, tensor in tensors_of(exercise.arguments, inputs):
@@ -294,7 +296,7 @@ class Run:
 
         `options` are fields of InterpretRequest. Raises ChildEnded, MachineFault.
         """
-        recorded = self.recorded(exercise, trial, inputs)
+        recorded = self.recorded_call(exercise, trial, inputs)
         reply = recorded.reply(exercise.written)
         if reply.error is not None or reply.refusals:
             return reply
@@ -308,7 +310,7 @@ class Run:
         return self._interpreted(exercise, trial, recorded, specs, blob, sample=sample, **options)
 
     def _interpreted(
-        self, exercise: Exercise, trial: Trial, recorded: Recorded, specs: list[TensorSpec], blob: bytes, **options
+        self, exercise: Exercise, trial: Trial, recorded: PackedCall, specs: list[TensorSpec], blob: bytes, **options
     ) -> Reply:
         writable = exercise.written
         request = InterpretRequest(
@@ -320,13 +322,13 @@ class Run:
         self.lines.add(ran)
         return recorded.reply(writable, ran)
 
-    def recording(
+    def launch_plan(
         self,
         exercise: Exercise,
         trial: Trial,
         texts: tuple[str, ...] = (),
         inputs: list[Argument] | None = None,
-    ) -> Recording:
+    ) -> PackedPlan:
         """Records a call of the entry and adds its kernels' machine code, ready for a GPU.
 
         `texts`: which intermediate representations to keep, besides FACTS. `inputs`: for the replay, if they are there.
@@ -334,9 +336,9 @@ class Run:
         """
         given = inputs or without_values(trial.data, trial.dtype)
         specs = _specs(exercise, given)
-        call = self.recorded(exercise, trial, given).call
+        call = self.recorded_call(exercise, trial, given).call
         results = results_by_name(call.returned, specs, [one.name for one in exercise.returned], exercise.updates)
-        return Recording.of(self.machine_code.plan(call, specs, results, texts), specs)
+        return PackedPlan.of(self.machine_code.plan(call, specs, results, texts), specs)
 
     def compile_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
         """Begins to compile calls that will be asked for, up to the first that cannot be recorded."""
@@ -344,7 +346,7 @@ class Run:
             if one.if_right and self.history.values_are_wrong:
                 continue
             try:
-                call = self.recorded(exercise, one.trial, without_values(one.trial.data, one.trial.dtype)).call
+                call = self.recorded_call(exercise, one.trial, without_values(one.trial.data, one.trial.dtype)).call
             except ChildEnded:  # raised again to the test that asks for it
                 return
             if call.error is not None or call.refusals or self._ending:
@@ -366,10 +368,10 @@ class Run:
 
     def end(self) -> None:
         self._ending = True
-        self.recorder.kill()
+        self.process.kill()
         self.front_end.kill()
         self._wait_for(None)
-        self.recorder.end()
+        self.process.end()
         self.front_end.end()
         if self._ends_interpreter:
             self.interpreter.end()

@@ -10,10 +10,10 @@ from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain import speed
 from grader.explain.compiled_code import NO_TENSOR_CORES
-from grader.explain.speed import Elsewhere, Speed
+from grader.explain.speed import Elsewhere, MeasuredSpeeds
 from grader.explain.verdict import Verdict
 from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, TORCH, Measurement
-from grader.gpu.plan import Recording
+from grader.gpu.plan import PackedPlan
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.gate_here import Gate
 from grader.judge.gpu_memory import blame
@@ -37,34 +37,34 @@ def not_timed(model: GpuModel, anchor: str, since: str) -> str:
 
 
 def speed_verdict(
-    run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: Gate, medals: bool = False
+    run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, anchor: str, gate: Gate, medals: bool = False
 ) -> Verdict:
     """Returns the verdict on a call's speed. medals: whether a kernel that passes is compared with the solution, too.
 
     A kernel that misses a gate which was measured on another GPU is compared in any case. Raises GpuBusy, MachineFault.
     """
-    if (other := other_result(exercise, trial, recording)) is not None:
+    if (other := other_result(exercise, trial, packed)) is not None:
         return other
     try:
-        return _measured(run, exercise, trial, recording, anchor, gate, medals)
+        return _measured(run, exercise, trial, packed, anchor, gate, medals)
     except WrongWhileTimed as wrong:
         return speed.wrong_while_timed(str(wrong))
     except ReplayEnded as ended:
         if ended.how == "no-room":
-            blamed = blame(exercise, trial, recording, run.gpu.device.model.memory_bytes)
+            blamed = blame(exercise, trial, packed, run.gpu.device.model.memory_bytes)
             return blamed or speed.no_room()
         return fault_of(ended)
 
 
 def _measured(
-    run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str, gate: Gate, medals: bool
+    run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, anchor: str, gate: Gate, medals: bool
 ) -> Verdict:
     """Returns the verdict, from samples until the rule has decided. Raises WrongWhileTimed, ReplayEnded, GpuBusy."""
     measured = _what_is_measured(run, trial, anchor, gate.share)
     earlier = run.earlier.of(measured) if run.earlier else []
     samples: list[Measurement] = []
     useless = 0
-    drawn = samples_of(run, exercise, trial, recording, anchor)
+    drawn = samples_of(run, exercise, trial, packed, anchor)
     for sample in drawn:
         if sample.wrong:
             raise WrongWhileTimed(sample.wrong)
@@ -80,11 +80,11 @@ def _measured(
             break
     if run.earlier:
         run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
-    found = _speed_of(samples, decision, exercise, recording, anchor, gate.share)
+    found = _speed_of(samples, decision, exercise, packed, anchor, gate.share)
     if run.gpu.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
         return speed.impossible(found)
 
-    def sampled(other: Run, of_other: Recording) -> Iterator[Measurement]:
+    def sampled(other: Run, of_other: PackedPlan) -> Iterator[Measurement]:
         return samples_of(other, exercise, trial, of_other, anchor)
 
     if decision.outcome == FAST:
@@ -101,21 +101,21 @@ def _measured(
         if found.elsewhere.outcome == MORE:
             return speed.too_close(found, found.elsewhere)
     if decision.outcome == SLOW:
-        return speed.too_slow(found, recording.plan, samples[0].config, run.submission, run.model, run.filename)
+        return speed.too_slow(found, packed.plan, samples[0].config, run.submission, run.model, run.filename)
     return speed.too_noisy(found)
 
 
-def samples_of(run: Run, exercise: Exercise, trial: Trial, recording: Recording, anchor: str) -> Iterator[Measurement]:
+def samples_of(run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, anchor: str) -> Iterator[Measurement]:
     """Yields samples, each from another process. The first also finds an autotuned kernel's fastest configuration.
 
     If the anchor is a copy, the first also times torch. Raises ReplayEnded, GpuBusy.
     """
-    shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in recording.arguments)
+    shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in packed.arguments)
     run.gpu.begin_call(f"{anchor} for {shapes}")
     config, number = 0, 0
     while True:
         reply = run.gpu.measure(
-            recording, config, run.folder, **asked_of(exercise, trial), anchor=anchor,
+            packed, config, run.folder, **asked_of(exercise, trial), anchor=anchor,
             seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
             choose=number == 0, with_torch=number == 0 and anchor == COPY,
         )  # fmt: skip
@@ -130,24 +130,24 @@ def _decision(earlier: list[float], shares: list[float], gate: float) -> Decisio
 
 def _what_is_measured(run: Run, trial: Trial, anchor: str, gate: float) -> str:
     """Returns the name under which samples are kept: it holds the call, the gate, the GPU and the versions."""
-    versions = sorted(run.recorder.versions.items())
+    versions = sorted(run.process.versions.items())
     return f"{trial.name}, {trial.data_label}: {gate} of {anchor} on {run.model.name} with {versions}"
 
 
 def _speed_of(
-    samples: list[Measurement], decision: Decision, exercise: Exercise, recording: Recording, anchor: str, gate: float
-) -> Speed:
-    work = samples[0].bytes if anchor == COPY else flops_of(exercise, recording)
+    samples: list[Measurement], decision: Decision, exercise: Exercise, packed: PackedPlan, anchor: str, gate: float
+) -> MeasuredSpeeds:
+    work = samples[0].bytes if anchor == COPY else flops_of(exercise, packed)
     median = sorted(samples, key=lambda sample: sample.share)[len(samples) // 2]
     torch = samples[0].seconds(TORCH)
-    return Speed(
+    return MeasuredSpeeds(
         anchor, gate, statistics.median(sample.share for sample in samples), work / median.seconds(KERNEL),
         work / median.seconds(ANCHOR), 0.0 if math.isnan(torch) else work / torch, len(samples), decision.spread,
         decision.samples - len(samples), gate * math.exp(-decision.distance),
     )  # fmt: skip
 
 
-def flops_of(exercise: Exercise, recording: Recording) -> int:
+def flops_of(exercise: Exercise, packed: PackedPlan) -> int:
     """Returns the floating-point operations of a matrix product: a multiplication and an addition for each term."""
-    M, K, N = exercise.as_product([spec.shape for spec in recording.arguments])
+    M, K, N = exercise.as_product([spec.shape for spec in packed.arguments])
     return 2 * M * N * K

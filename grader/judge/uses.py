@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from grader.explain.unpromised_calls import Unpromised
 from grader.explain.verdict import PASS, SKIPPED, UNJUDGED, Verdict
 from grader.gpu.answers import COPY
-from grader.judge.foreseen import Foreseen
+from grader.judge.work_ahead import Foreseen
 from grader.wire.messages import MULTIPROCESSORS
 
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise
-    from grader.course.promise import Promise
+    from grader.course.promise import StatedPromise
     from grader.course.trial import Bound, Trial
     from grader.explain.cost import Limit, TrafficLimits
     from grader.judge.drawn_trials import DrawnTrials
@@ -93,7 +93,7 @@ class _Values(_Call):
 
 
 @dataclass
-class Check(_Values):
+class CheckUse(_Values):
     """check(*data, bound=None, dtypes=(), **constants): judges the values and memory safety of a call.
 
     data: for each argument a data set, or a number where the argument is a number. bound: a bound for all results, or
@@ -110,7 +110,7 @@ class Check(_Values):
 
 
 @dataclass(kw_only=True)
-class Raises(_Call):
+class RaisesUse(_Call):
     """raises(*data, because, error="ValueError", **constants): judges a call that the lesson does not promise.
 
     The entry has to raise `error` before it launches anything, in every dtype. because: the reason, as a part of the
@@ -128,7 +128,7 @@ class Raises(_Call):
 
 
 @dataclass
-class Drawn(Use):
+class DrawnUse(Use):
     """drawn(sizes={"N": upto(300)}, x=any_strides("N"), dtypes=(), blocks=(), same=(), refuses="", share=1.0): judges
     about thirty calls.
 
@@ -151,7 +151,7 @@ class Drawn(Use):
             raise TypeError("drawn takes a promise for each argument, by name, and no data")
         return cls(test, (), options)
 
-    def promise(self, exercise: Exercise) -> Promise:
+    def promise(self, exercise: Exercise) -> StatedPromise:
         from grader.course.promise import stated
 
         return stated(exercise.arguments, exercise.dtypes, self.options)
@@ -171,7 +171,7 @@ class Drawn(Use):
 
 
 @dataclass(kw_only=True)
-class Traffic(_Call):
+class TrafficUse(_Call):
     """traffic(*data, reads=1, writes=1, launches=None, idle=None, programs=None, moved=None, lanes=None, share=None,
     scratch=None, kept=None, float_atomics=True, at_once=1, bound=None, **constants): judges a call's cost.
 
@@ -221,7 +221,7 @@ class Traffic(_Call):
 
 
 @dataclass(kw_only=True)
-class Compiled(_Call):
+class CompiledUse(_Call):
     """compiled(*data, vectors=False, tensor_cores=False, halves=False, pipelined=False, descriptors=False,
     **constants): judges the machine code of a call.
 
@@ -250,7 +250,7 @@ class Compiled(_Call):
 
 
 @dataclass(kw_only=True)
-class Tuned(Use):
+class TunedUse(Use):
     """tuned(*data, others=(), configurations=(2, 64)): judges the choice that an autotuned kernel makes for a call.
 
     configurations: the least and the largest number of configurations to choose from. others: the data of calls of
@@ -274,7 +274,7 @@ class Tuned(Use):
 
 
 @dataclass
-class OnGpu(_Values):
+class OnGpuUse(_Values):
     """on_gpu(*data, bound=None, dtypes=(), **constants): judges as `check`, for sizes that only a GPU gets through.
 
     Inputs are drawn on the GPU and the result is compared there. Without a GPU a sample of the programs is judged, on
@@ -291,7 +291,7 @@ class OnGpu(_Values):
 
 
 @dataclass(kw_only=True)
-class Throughput(Use):
+class ThroughputUse(Use):
     """throughput(*data, at_least, anchor="copy", since=""): judges the speed of a call, in the first dtype of the
     exercise.
 
@@ -321,7 +321,8 @@ class Throughput(Use):
 
 
 USES: dict[str, type[Use]] = {
-    kind.fixture: kind for kind in (Check, Raises, Drawn, Traffic, Compiled, Tuned, OnGpu, Throughput)
+    kind.fixture: kind
+    for kind in (CheckUse, RaisesUse, DrawnUse, TrafficUse, CompiledUse, TunedUse, OnGpuUse, ThroughputUse)
 }
 
 _Kind = TypeVar("_Kind", bound=Use)

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from grader.course.folder import LAID_DOWN, all_folders
-from grader.learn.laid_down import digest, files_to_lay, installed_version, write_manifest
+from grader.learn.learner_folder import digest, files_to_lay, installed_version, write_manifest
 
 GIT = ".git"
 OTHER_FOLDER = "name a folder in a place where you may write"

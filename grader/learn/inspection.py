@@ -8,16 +8,16 @@ import click
 
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
-from grader.judge.uses import Compiled, asked
+from grader.judge.uses import CompiledUse, asked
 from grader.learn.code_levels import LEVELS, READING, instructions
-from grader.learn.runnable import judge_it, recorded, refuse_what_cannot_run
+from grader.learn.usable_submission import judge_it, launch_plan, refuse_what_cannot_run
 from grader.sentences import count_text
 from grader.wire.printable import one_line
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from grader.gpu.plan import Kernel, Plan, PlannedLaunch
+    from grader.gpu.plan import Plan, PlannedKernel, PlannedLaunch
     from grader.judge.run import Run
 
 ALIKE = "; there are more threads than values: several load the same one"
@@ -70,7 +70,7 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, str]:
     from grader.course.trial import Trial
     from grader.wire.reply import DTYPES
 
-    stated, cases = module.exercise, asked(module, Compiled)
+    stated, cases = module.exercise, asked(module, CompiledUse)
     if not cases:
         raise click.ClickException(f"No test of {run.folder.id} compiles a kernel.")
     case = cases[0]
@@ -78,7 +78,7 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, str]:
         case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, case.constants, arguments=stated.arguments
     )
     texts = {"ptx", "ttgir", *([level] if level and level != "sass" else [])}
-    return recorded(run, stated, trial, tuple(sorted(texts))).plan, trial.sizes_label
+    return launch_plan(run, stated, trial, tuple(sorted(texts))).plan, trial.sizes_label
 
 
 # ---- output -------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def _show(run: Run, plan: Plan, launches: list[PlannedLaunch], sizes: str, level
     out.print(_next(run.folder, level, meta), markup=False, soft_wrap=True)
 
 
-def _show_resources(out, run: Run, kernel: Kernel) -> None:
+def _show_resources(out, run: Run, kernel: PlannedKernel) -> None:
     from grader.gpu.compiled_facts import facts_of
 
     facts = facts_of(kernel, run.filename)
@@ -131,7 +131,7 @@ def _show_resources(out, run: Run, kernel: Kernel) -> None:
         out.print(f"  {where:<15}{text}", markup=False, soft_wrap=True)
 
 
-def _show_level(out, run: Run, kernel: Kernel, level: str) -> None:
+def _show_level(out, run: Run, kernel: PlannedKernel, level: str) -> None:
     text = _machine_code(run, kernel) if level == "sass" else kernel.texts.get(level, "")
     out.print(READING[level], markup=False)
     out.print()
@@ -145,7 +145,7 @@ def _show_level(out, run: Run, kernel: Kernel, level: str) -> None:
         out.print(f"{number:>4} | {one_line(instruction.text.expandtabs(8))}", markup=False, soft_wrap=True)
 
 
-def _machine_code(run: Run, kernel: Kernel) -> str:
+def _machine_code(run: Run, kernel: PlannedKernel) -> str:
     from grader.learn.disassembly import NotDisassembled, disassembled
 
     try:

@@ -1,5 +1,7 @@
 """Functions that cells of a notebook for self-study call: the judge and the commands, in the learner's own folder.
 
+Notebooks that were handed out import this module and notebook_setup.py by their names, so both stay where they are.
+
 The notebook's Python never imports the learner's file: the judge is a process, and runs the file in its fenced child.
 """
 
@@ -14,7 +16,7 @@ from grader.course.by_name import course_here
 from grader.course.folder import Folder
 from grader.course.regions import stub_text
 from grader.files import keep_aside, write_whole
-from grader.learn.notebook_cells import ended, judged, magic_of, predict, show
+from grader.learn.notebooks.cells import ended, judged, magic_of, predict, show
 
 __all__ = ["check", "course", "explanation", "hint", "plot", "predict"]
 OWN_FOLDER = "triton-course"  # the course's folder, next to a notebook that lies in no course

@@ -31,7 +31,7 @@ def set_up() -> bool:
     except CannotSetUp as why:
         print(why)
         return False
-    from grader.learn.notebook_cells import ended
+    from grader.learn.notebooks.cells import ended
 
     print(ended(["-m", "grader.doctor.brief"]).stdout.rstrip("\n"))
     return True
@@ -125,9 +125,9 @@ def _install(wanted: dict[str, str]) -> None:
 
 
 def _lay_down() -> None:
-    from grader.learn.laid_down import version_note
+    from grader.learn.learner_folder import version_note
     from grader.learn.notebook import MAIN, own_course
-    from grader.learn.notebook_cells import ended
+    from grader.learn.notebooks.cells import ended
 
     root = own_course()
     if (root / "exercises").is_dir():

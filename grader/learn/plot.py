@@ -36,7 +36,7 @@ def plot(exercise: Folder, submission: str | None, out: Path | None) -> None:
     _refuse_path(path)
     device = _gpu(exercise)
     from grader.gpu.pool.replays import Replays
-    from grader.learn.runnable import refuse_what_cannot_run
+    from grader.learn.usable_submission import refuse_what_cannot_run
 
     runs: dict[str, Run] = {}
     replays = Replays(device)
@@ -94,11 +94,11 @@ def _runs(folder: Folder, submission: str | None, device: Device) -> Iterator[tu
 
 def _sweep(folder: Folder, runs: dict[str, Run], replays) -> Sweep:
     from grader.course.folder import load_test_file
-    from grader.judge.uses import Throughput, asked
+    from grader.judge.uses import ThroughputUse, asked
     from grader.learn.sweep import Sweep
 
     module = load_test_file(folder)
-    timed = asked(module, Throughput)
+    timed = asked(module, ThroughputUse)
     if not timed:
         raise click.ClickException(f"No test of {folder.id} measures throughput.")
     return Sweep(runs, module.exercise, timed[0], replays)

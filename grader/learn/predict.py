@@ -6,7 +6,7 @@ import click
 
 from grader.course.by_name import EXERCISE, course_root
 from grader.course.folder import Folder
-from grader.course.questions import LETTERS, BadQuestion, NoAnswer, Question, questions_of
+from grader.course.questions import LETTERS, BadQuestion, LessonQuestion, NoAnswer, questions_of
 from grader.progress import progress
 from grader.progress.standing import PASSED, exercise_at_hand, next_line, none_left, read_progress, state
 
@@ -48,7 +48,7 @@ def _current() -> Folder:
     return found
 
 
-def _questions(folder: Folder) -> list[Question]:
+def _questions(folder: Folder) -> list[LessonQuestion]:
     try:
         questions = questions_of(folder)
     except BadQuestion as bad:
@@ -60,7 +60,7 @@ def _questions(folder: Folder) -> list[Question]:
     return questions
 
 
-def _ask_all(questions: list[Question]) -> tuple[int, int, bool]:
+def _ask_all(questions: list[LessonQuestion]) -> tuple[int, int, bool]:
     """Returns how many were right, how many were answered, and True where no question was left."""
     right = answered = 0
     for number, question in enumerate(questions, 1):
@@ -80,7 +80,7 @@ def _ask_all(questions: list[Question]) -> tuple[int, int, bool]:
     return right, answered, True
 
 
-def _answer(question: Question) -> str | None:
+def _answer(question: LessonQuestion) -> str | None:
     """Returns an answer as it is typed, "" to skip the question, None to end."""
     while True:
         try:

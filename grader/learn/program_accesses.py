@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grader.wire.messages import TracedAccess
+from grader.wire.messages import LoggedAccess
 
 Program = tuple[int, ...]
 MOST_NAMED = 4  # elements of an access that is no block
@@ -14,7 +14,7 @@ MOST_OF_SCRATCH = 64  # elements; longer memory that only kernels see is not sho
 
 
 @dataclass(frozen=True)
-class Touched:
+class TouchedArgument:
     """An argument, and for each of its elements the programs that load it or store it, in their order."""
 
     name: str
@@ -34,11 +34,11 @@ class Touched:
         return self.programs[row * self.columns + column]
 
 
-def verb_of(access: TracedAccess) -> str:
+def verb_of(access: LoggedAccess) -> str:
     return {"load": "loads", "store": "stores"}.get(access.kind, "updates")
 
 
-def touched(accesses: Iterable[TracedAccess], shapes: dict[str, tuple[int, ...]]) -> list[Touched]:
+def touched(accesses: Iterable[LoggedAccess], shapes: dict[str, tuple[int, ...]]) -> list[TouchedArgument]:
     """Returns the loaded arguments, then the stored arguments. Accesses outside of an argument are left out.
 
     Of several launches each has its own arguments, with the memory that only kernels see. `shapes`: by argument.
@@ -58,12 +58,14 @@ def touched(accesses: Iterable[TracedAccess], shapes: dict[str, tuple[int, ...]]
                 cells[element][tuple(access.program)] = None
     ordered = sorted(found.items(), key=lambda item: item[0][:2])
     return [
-        Touched(f"launch {launch + 1}, {name}" if several else name, shapes[name], verb, tuple(map(tuple, cells)))
+        TouchedArgument(
+            f"launch {launch + 1}, {name}" if several else name, shapes[name], verb, tuple(map(tuple, cells))
+        )
         for (launch, verb, name), cells in ordered
     ]
 
 
-def _shapes_of_scratch(accesses: list[TracedAccess]) -> dict[str, tuple[int, ...]]:
+def _shapes_of_scratch(accesses: list[LoggedAccess]) -> dict[str, tuple[int, ...]]:
     """Returns the shapes of memory that only kernels see, up to the last touched element; long memory is left out."""
     ends: dict[str, int] = {}
     for access in accesses:
@@ -72,7 +74,7 @@ def _shapes_of_scratch(accesses: list[TracedAccess]) -> dict[str, tuple[int, ...
     return {name: (end,) for name, end in ends.items() if 0 < end <= MOST_OF_SCRATCH}
 
 
-def in_words(access: TracedAccess, shape: tuple[int, ...], all_right: bool = True) -> str:
+def in_words(access: LoggedAccess, shape: tuple[int, ...], all_right: bool = True) -> str:
     """Returns "x[0:2, 4:5], 6 of 8 lanes touch nothing"; without `all_right` these lanes may also lie outside."""
     lanes = [element for element in access.elements if element >= 0]
     masked = len(access.elements) - len(lanes)

@@ -10,13 +10,13 @@ import click
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
 from grader.files import write_whole
-from grader.learn.runnable import WHY_IT_STOPPED, example_trial, judge_it, refuse_what_cannot_run
+from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_it, refuse_what_cannot_run
 
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.judge.run import Run
-    from grader.learn.program_accesses import Touched
+    from grader.learn.program_accesses import TouchedArgument
     from grader.wire.reply import Reply
 
 MOST_PROGRAMS = 16
@@ -44,7 +44,7 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     try:
         refuse_what_cannot_run(run)
         with busy("Running ..."):
-            reply = run.call(stated, trial, run.inputs(trial), fill="zero", trace=True)
+            reply = run.call(stated, trial, run.inputs(trial), fill="zero", log_accesses=True)
     except ChildEnded:
         raise click.ClickException(f"{stated.entry} did not come to its end. Next: {judge_it(run)}") from None
     finally:
@@ -56,15 +56,15 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
     from grader.learn.program_accesses import touched
     from grader.show.terminal import console, shown
 
-    error = run.recorder.load_failure or reply.error
+    error = run.process.load_failure or reply.error
     if error is not None:
         what = f"{error.type}: {' '.join(error.message.split())}" if error.type else error.message
         what = WHY_IT_STOPPED.get(error.kind, what)
         where = f" in line {error.line}" if error.line else ""
         click.echo(f"It stopped{where}: {what or error.kind}")
     shapes = _shapes(exercise, trial, reply)
-    grids = touched(reply.trace, shapes)
-    out, label = console(), trial.label(run.recorder.constants)
+    grids = touched(reply.accesses, shapes)
+    out, label = console(), trial.label(run.process.constants)
     grid = f"; {_grids(reply)}" if reply.launches else ""
     out.print(f"{folder.id} on a small example: {label}{grid}", style="bold", markup=False)
     _print_programs(out, reply, shapes)
@@ -96,7 +96,7 @@ def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> No
     from grader.learn.program_accesses import in_words, verb_of
 
     by_program: dict[tuple[int, tuple[int, ...]], list[tuple[str, int]]] = {}
-    for access in reply.trace:
+    for access in reply.accesses:
         words = in_words(access, shapes.get(access.argument, (1 << 62,)), all_right=not reply.findings)
         lines = by_program.setdefault((access.launch, tuple(access.program)), [])
         lines.append((f"{verb_of(access)} {words}", access.line))
@@ -115,7 +115,7 @@ def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> No
         out.print(f"\n{idle} program{' does' if idle == 1 else 's do'} nothing.")
 
 
-def _print_grid(out, one: Touched) -> None:
+def _print_grid(out, one: TouchedArgument) -> None:
     from grader.show.programs_svg import short
 
     cells = [[short(one.of(row, column)) for column in range(one.columns)] for row in range(one.rows)]
@@ -127,7 +127,7 @@ def _print_grid(out, one: Touched) -> None:
         out.print("  " + " ".join(f"{cell:>{width}}" for cell in line), markup=False, soft_wrap=True)
 
 
-def _write_picture(path: Path, grids: list[Touched], title: str) -> None:
+def _write_picture(path: Path, grids: list[TouchedArgument], title: str) -> None:
     from grader.show.programs_svg import programs_svg
 
     try:

@@ -23,14 +23,14 @@ from grader.show.curves import Curves, number_text, rate_text
 from grader.show.html_page import rendered
 
 if TYPE_CHECKING:
-    from grader.explain.speed import Speed
+    from grader.explain.speed import MeasuredSpeeds
 
 NAME = "report.html"
 TEMPLATE = Path(__file__).with_name("page.html")
 
 
 @dataclass
-class Shown:
+class ShownChart:
     """A chart, the test that it belongs to, and what it shows, in words."""
 
     title: str
@@ -39,7 +39,7 @@ class Shown:
 
 
 @dataclass
-class Section:
+class ExerciseSection:
     """The part of the page about an exercise."""
 
     id: str
@@ -52,7 +52,7 @@ class Section:
     tile_test: str = ""  # the test it belongs to
     traffic: list[tuple[str, str]] = field(default_factory=list)  # (test, SVG)
     compiled: list[tuple[str, str]] = field(default_factory=list)  # (test, figures of its machine code in words)
-    throughput: list[Shown] = field(default_factory=list)  # of the last run's tests of speed
+    throughput: list[ShownChart] = field(default_factory=list)  # of the last run's tests of speed
     gpu: str = ""  # that the last run used
     curves: Curves | None = None  # of the last plot
     curves_chart: str = ""  # SVG
@@ -102,16 +102,16 @@ def report(output: Path | None) -> None:
     out.print(f"Next: open it in a browser: {path.resolve().as_uri()}", markup=False, soft_wrap=True)
 
 
-def _page(sections: list[Section]) -> str:
+def _page(sections: list[ExerciseSection]) -> str:
     passed = sum(1 for section in sections if section.record.passed)
     filters: dict[str, Callable] = {"number": number_text, "rate": rate_text}
     return rendered(TEMPLATE, filters, sections=sections, passed=passed, when=progress.now())
 
 
-def _section(folder: Folder, record: Record) -> Section:
+def _section(folder: Folder, record: Record) -> ExerciseSection:
     from grader.show.terminal import ago
 
-    section = Section(folder.id, state(record), record, ago(record.last, progress.now()))
+    section = ExerciseSection(folder.id, state(record), record, ago(record.last, progress.now()))
     result = last_result(folder)
     if result is not None:
         try:
@@ -126,10 +126,10 @@ def _section(folder: Folder, record: Record) -> Section:
     return section
 
 
-def _fill(section: Section, result: dict) -> None:
+def _fill(section: ExerciseSection, result: dict) -> None:
     """Fills a section from the last result. For a result that no run wrote it raises LookupError, TypeError,
     ValueError, AttributeError or ArithmeticError."""
-    from grader.explain.speed import Speed
+    from grader.explain.speed import MeasuredSpeeds
     from grader.explain.tile_map import TileMap
     from grader.show.tiles_svg import tile_map_svg
     from grader.show.traffic_svg import moved_of, traffic_svg
@@ -146,7 +146,7 @@ def _fill(section: Section, result: dict) -> None:
         if (moved := moved_of(test["figures"])) and moved not in drawn:
             drawn.append(moved)
             section.traffic.append((title, traffic_svg(moved, f"{section.id}-{number}")))
-        if (speed := Speed.from_figures(test["figures"])) is not None:
+        if (speed := MeasuredSpeeds.from_figures(test["figures"])) is not None:
             section.throughput.append(_shown(title, test, speed, f"{section.id}-{number}-speed"))
         if "registers" in test.get("figures", {}) and test["outcome"] == PASS:
             section.compiled.append((title, note))
@@ -155,15 +155,15 @@ def _fill(section: Section, result: dict) -> None:
         section.tile_test = _title(result["tiles"]["test"])
 
 
-def _shown(title: str, test: dict, speed: Speed, name: str) -> Shown:
+def _shown(title: str, test: dict, speed: MeasuredSpeeds, name: str) -> ShownChart:
     from grader.show.throughput_svg import throughput_svg
 
     if test["outcome"] not in (PASS, FAIL):
-        return Shown(title, str(test["message"]), "")
+        return ShownChart(title, str(test["message"]), "")
     rates = ", ".join(f"{name} {speed.rate_text(rate)}" for name, rate in speed.compared[1:])
     medal = f"; {speed.medal.text}" if speed.medal else ""
     text = f"{speed.text}; {speed.needed}{medal}. Beside it: {rates}."
-    return Shown(title, text, throughput_svg(speed, name))
+    return ShownChart(title, text, throughput_svg(speed, name))
 
 
 def _title(name: str) -> str:

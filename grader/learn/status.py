@@ -6,7 +6,7 @@ import click
 
 from grader.course.by_name import course_root
 from grader.course.folder import all_folders, all_lessons
-from grader.learn.laid_down import version_note
+from grader.learn.learner_folder import version_note
 from grader.progress import progress
 from grader.progress.progress import Progress, Record
 from grader.progress.standing import (

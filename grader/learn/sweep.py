@@ -20,14 +20,14 @@ from grader.explain import gpu_findings
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement
 from grader.gpu.answers import TORCH as TORCH_CHAIN
 from grader.gpu.lock import GpuBusy
-from grader.gpu.plan import Recording
+from grader.gpu.plan import PackedPlan
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.gpu.pool.replays import Replays
 from grader.judge.on_gpu import asked_of, other_result
 from grader.judge.run import Run
 from grader.judge.speed_samples import flops_of
-from grader.judge.uses import Throughput
-from grader.learn.runnable import judge_it, recorded
+from grader.judge.uses import ThroughputUse
+from grader.learn.usable_submission import judge_it, launch_plan
 from grader.numerics.arguments import Recipe
 from grader.show.curves import CEILINGS, TORCH, UNITS, Curves, number_text, shape_text
 from grader.wire.reply import DTYPES
@@ -41,7 +41,7 @@ class Sweep:
 
     runs: dict[str, Run]
     exercise: Exercise
-    asked: Throughput
+    asked: ThroughputUse
     replays: Replays
 
     @property
@@ -97,23 +97,23 @@ class Sweep:
     def _rates(self, run: Run, size: int, with_torch: bool) -> dict[str, float | None]:
         """Returns rates by chain, in the unit of the curves. Raises _NotMeasured, click.ClickException."""
         trial = trial_of(self.exercise, self.asked.test, resized(self.data, size), self.exercise.dtypes[0])
-        recording = recorded(run, self.exercise, trial)
-        if other_result(self.exercise, trial, recording) is not None:
+        packed = launch_plan(run, self.exercise, trial)
+        if other_result(self.exercise, trial, packed) is not None:
             self._refuse(run, f"{self.exercise.entry} returns another result than it should")
-        sample = self._sample(run, trial, recording, with_torch)
+        sample = self._sample(run, trial, packed, with_torch)
         if sample.wrong:
             self._refuse(run, f"At n = {number_text(size)} {sample.wrong}")
         if math.isnan(sample.share):
             raise _NotMeasured(sample.why_invalid or "too few rounds were sound")
-        work = sample.bytes if self.anchor == "copy" else flops_of(self.exercise, recording)
+        work = sample.bytes if self.anchor == "copy" else flops_of(self.exercise, packed)
         seconds = {chain: sample.seconds(chain) for chain in (KERNEL, ANCHOR, TORCH_CHAIN)}
         unit = UNITS[self.anchor][1]
         return {chain: None if math.isnan(time) else work / unit / time for chain, time in seconds.items()}
 
-    def _sample(self, run: Run, trial: Trial, recording: Recording, with_torch: bool) -> Measurement:
+    def _sample(self, run: Run, trial: Trial, packed: PackedPlan, with_torch: bool) -> Measurement:
         try:
             reply = self.replays.measure(
-                recording, 0, run.folder, **asked_of(self.exercise, trial), anchor=self.anchor,
+                packed, 0, run.folder, **asked_of(self.exercise, trial), anchor=self.anchor,
                 seed=secrets.randbits(62), choose=True, with_torch=with_torch,
             )  # fmt: skip
         except ReplayEnded as ended:

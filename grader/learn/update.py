@@ -14,7 +14,7 @@ import click
 from grader.course.by_name import NO_COURSE, course_here
 from grader.course.folder import LAID_DOWN
 from grader.files import write_whole
-from grader.learn.laid_down import (
+from grader.learn.learner_folder import (
     BadManifest,
     Manifest,
     digest,

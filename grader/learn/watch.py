@@ -20,7 +20,7 @@ import click
 from grader.course.by_name import EXERCISE, course_root
 from grader.course.folder import Folder, all_folders
 from grader.learn.hint import show_hint
-from grader.learn.keys import single_keys
+from grader.learn.key_input import single_keys
 from grader.progress.standing import current_exercise, next_after, read_progress
 from grader.session.judging_process import JudgeEnded, JudgingProcess
 

@@ -40,7 +40,7 @@ from types import ModuleType
 
 from grader.operations import mistakes
 
-_OF_ALL = ("__init__", "bounds", "comparison", "hypothesis")
+_OF_ALL = ("__init__", "bounds", "comparison", "evidence", "hypothesis")
 
 
 @functools.cache

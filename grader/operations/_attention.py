@@ -123,7 +123,7 @@ class Attention(Sentence):
 
 
 @dataclass
-class Walk:
+class KeyTiles:
     """The keys tile after tile, with fewer keys in the last tile: s [..., M, N], v [..., N, D]."""
 
     s: torch.Tensor

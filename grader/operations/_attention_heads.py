@@ -13,7 +13,7 @@ from grader.operations.hypothesis import Hypothesis, reread, supposed
 from grader.sentences import Said
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Evidence
+    from grader.operations.evidence import Evidence
 
 TENSORS = (0,), (1,), (2,), (1, 2), (0, 1, 2)  # places of the arguments that are misread together
 Strides = Callable[[torch.Tensor], tuple[int, ...]]  # of a tensor, the strides that it is read with

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.operations._attention import Walk, falls, folded
+from grader.operations._attention import KeyTiles, falls, folded
 from grader.sentences import Said, Sentence
 
 USUAL_PAGES = (16, 1, 32, 64, 128)
@@ -136,7 +136,7 @@ class PagedDecoding(Sentence):
 Row = tuple[torch.Tensor, torch.Tensor]  # pages and rows of keys
 Where = Callable[[int, torch.Tensor], Row]  # the places of keys, from the number of their sequence and their own
 Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # m and l [HK, G], acc [HK, G, D]
-Of = Callable[[Walk], tuple[torch.Tensor, torch.Tensor]]  # the factors of l and of acc in each turn of a split
+Of = Callable[[KeyTiles], tuple[torch.Tensor, torch.Tensor]]  # the factors of l and of acc in each turn of a split
 
 
 @dataclass
@@ -170,7 +170,7 @@ class Splits:
     def part(self, first: int, end: int, of: Of | None = None) -> Part:
         """Returns m, l and acc of the keys from `first` to `end`; `of` gives other factors between its blocks than the
         right factors."""
-        walk = Walk(self.s[..., first:end], self.v[:, first:end], self.step)
+        walk = KeyTiles(self.s[..., first:end], self.v[:, first:end], self.step)
         at, right = walk.so_far, torch.exp(falls(walk.so_far))
         of_sum, of_acc = of(walk) if of is not None else (right, right)
         return at[..., -1], folded(walk.sums(at), of_sum), folded(walk.outs(at), of_acc[..., None, :])
@@ -214,11 +214,11 @@ def undivided(splits: Splits) -> torch.Tensor:
     return torch.exp(splits.s - splits.s.amax(dim=-1, keepdim=True)) @ splits.v
 
 
-def ones(walk: Walk) -> torch.Tensor:
+def ones(walk: KeyTiles) -> torch.Tensor:
     return torch.ones_like(walk.so_far)
 
 
-def right(walk: Walk) -> torch.Tensor:
+def right(walk: KeyTiles) -> torch.Tensor:
     return torch.exp(falls(walk.so_far))
 
 

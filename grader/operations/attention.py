@@ -16,7 +16,7 @@ import torch
 from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations import gemm
-from grader.operations._attention import Attention, Results, Walk, falls, folded, whole
+from grader.operations._attention import Attention, KeyTiles, Results, falls, folded, whole
 from grader.operations._attention_heads import of_other_elements
 from grader.operations.hypothesis import Hypothesis
 from grader.operations.mistakes import lanes, turns
@@ -26,7 +26,7 @@ from grader.operations.softmax import LOG_OF_SMALLEST
 from grader.sentences import Said
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = (
     "not-rescaled", "rescale-inverted", "block-maximum", "bases-mixed", "wrong-scale", "finite-start",
@@ -146,7 +146,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     if q.numel() // q.shape[3] * k.shape[2] > MOST_EXPLAINED:
         return
     step = evidence.constants.get("BLOCK_N", 0)
-    walk = Walk(scores(q, k), v, step if step > 0 else k.shape[2])
+    walk = KeyTiles(scores(q, k), v, step if step > 0 else k.shape[2])
     yield from _where_nothing_is_left(evidence, walk)
     yield from in_scores(evidence, given, walk)
     yield from _past_the_end(walk)
@@ -164,7 +164,7 @@ def _other_result(evidence: Compared) -> torch.Tensor | None:
     return None if lse is None or lse.numel() == 0 else lse.double()
 
 
-def _where_nothing_is_left(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
+def _where_nothing_is_left(evidence: Compared, walk: KeyTiles) -> Iterator[Hypothesis]:
     """Yields mistakes that leave NaN or 0 in o: mistakes in the first turn, and with scores far below 0."""
     o, out = evidence.exercise.results[0].name, evidence.comparison.out
     if evidence.returns != o:
@@ -195,7 +195,7 @@ def _where_nothing_is_left(evidence: Compared, walk: Walk) -> Iterator[Hypothesi
             yield Hypothesis("padding-counted", Attention.PADDING_TAKES_ALL(o=o), None)
 
 
-def in_scores(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) -> Iterator[Hypothesis]:
+def in_scores(evidence: Compared, inputs: Sequence[torch.Tensor], walk: KeyTiles) -> Iterator[Hypothesis]:
     """Yields wrong scales, wrong bases of exp, a softmax along the queries, and tiles of k that are not transposed."""
     s, v, D = walk.s, walk.v, walk.v.shape[-1]
     for factor, said in (
@@ -212,7 +212,7 @@ def in_scores(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) ->
     yield Hypothesis("k-not-turned", Attention.NOT_TURNED(), whole(misread, v))
 
 
-def _past_the_end(walk: Walk) -> Iterator[Hypothesis]:
+def _past_the_end(walk: KeyTiles) -> Iterator[Hypothesis]:
     if not (padding := walk.padding):
         return
     s, v = walk.s, walk.v
@@ -223,7 +223,7 @@ def _past_the_end(walk: Walk) -> Iterator[Hypothesis]:
     yield Hypothesis("padding-counted", said, (e / total @ v, (shift + total.log())[..., 0]))
 
 
-def in_joining(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
+def in_joining(evidence: Compared, walk: KeyTiles) -> Iterator[Hypothesis]:
     """Yields mistakes in adding a tile to l and acc: mostly, both are measured against different maxima."""
     at, right = walk.so_far, torch.exp(falls(walk.so_far))
     ones, o = torch.ones_like(right), evidence.exercise.results[0].name
@@ -250,7 +250,7 @@ def in_joining(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
         yield Hypothesis("divided-each-turn", Attention.DIVIDED_EACH_TURN(), (divided, lse))
 
 
-def _overflows_as_here(evidence: Compared, walk: Walk) -> bool:
+def _overflows_as_here(evidence: Compared, walk: KeyTiles) -> bool:
     """Returns whether o is finite exactly where a loop that keeps each tile's own maximum, which is right but for
     overflow, has a finite result; False if that loop does not overflow."""
     factors = torch.exp(falls(walk.own)).float()  # fp32, as in the kernel
@@ -262,7 +262,7 @@ def _overflows_as_here(evidence: Compared, walk: Walk) -> bool:
     return not bool(finite.all()) and torch.equal(finite, evidence.comparison.out.isfinite())
 
 
-def _in_turns(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
+def _in_turns(evidence: Compared, walk: KeyTiles) -> Iterator[Hypothesis]:
     """Yields turns that read the wrong tile, and loops that make too few turns."""
     loop, lse = _loop(evidence, walk), _other_result(evidence)
     again = list(turns.no_advance(loop))
@@ -273,7 +273,7 @@ def _in_turns(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
     yield from again
 
 
-def _loop(evidence: Compared, walk: Walk) -> Loop:
+def _loop(evidence: Compared, walk: KeyTiles) -> Loop:
     def of(of_k: Index, of_v: Index) -> Results:
         return whole(walk.s[..., of_k], walk.v[..., of_v, :])
 
@@ -285,7 +285,7 @@ def _loop(evidence: Compared, walk: Walk) -> Loop:
     )  # fmt: skip
 
 
-def at_the_end(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
+def at_the_end(evidence: Compared, walk: KeyTiles) -> Iterator[Hypothesis]:
     """Yields o that is not divided, and other numbers instead of lse."""
     o, lse = (one.name for one in evidence.exercise.results)
     s, right = walk.s, whole(walk.s, walk.v)
@@ -302,7 +302,7 @@ def at_the_end(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
         yield Hypothesis("wrong-lse", said(lse=lse), (right[0], found), may_be_constant=True)
 
 
-def in_few_digits(evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk) -> Iterator[Hypothesis]:
+def in_few_digits(evidence: Compared, inputs: Sequence[torch.Tensor], walk: KeyTiles) -> Iterator[Hypothesis]:
     """Yields mistakes that round anything but p for the second product; lse shows most of them."""
     for id, said, results in _rounded_on_the_way(evidence, inputs, walk):
         decided = evidence.returns == evidence.exercise.results[1].name and explains(evidence, results[1])
@@ -321,7 +321,7 @@ def explains(evidence: Compared, result: torch.Tensor) -> bool:
 
 
 def _rounded_on_the_way(
-    evidence: Compared, inputs: Sequence[torch.Tensor], walk: Walk
+    evidence: Compared, inputs: Sequence[torch.Tensor], walk: KeyTiles
 ) -> Iterator[tuple[str, Said, Results]]:
     dtype, lse = evidence.trial.dtype, evidence.exercise.results[1].name
     short = "bf16" if dtype == torch.bfloat16 else "fp16"

@@ -30,7 +30,7 @@ from grader.operations.mistakes.turns import Index, Loop
 from grader.sentences import Said
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = (
     "wrong-lse", "wrong-scale", "bases-mixed", "block-maximum", "wrong-delta", "wrong-factor", "strides-of-another",

@@ -18,7 +18,7 @@ import torch
 from grader.numerics.arguments import Argument, as_number, as_tensors
 from grader.numerics.roundoff import UNIT_ROUNDOFF
 from grader.operations import attention
-from grader.operations._attention import Attention, Results, Walk
+from grader.operations._attention import Attention, KeyTiles, Results
 from grader.operations._attention_heads import of_other_elements
 from grader.operations._causal_attention import CausalAttention, Rule, capped, made, probabilities
 from grader.operations.attention import LOST_DIGITS, held
@@ -26,7 +26,7 @@ from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Fields, Said
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared, Evidence
+    from grader.operations.evidence import Compared, Evidence
     from grader.wire.messages import Finding
 
 __all__ = ["LOST_DIGITS", "held"]
@@ -39,7 +39,7 @@ OF_A_CAP = 8  # u of the cap: tanh comes from an exponential
 LOG2_E = 1 / math.log(2)
 
 
-class Given(NamedTuple):
+class AttentionArguments(NamedTuple):
     """The arguments of a call; None stands for no window and for no cap."""
 
     q: torch.Tensor
@@ -49,11 +49,11 @@ class Given(NamedTuple):
     softcap: float | None
 
 
-def given_in(inputs: Sequence[Argument]) -> Given:
+def given_in(inputs: Sequence[Argument]) -> AttentionArguments:
     q, k, v = as_tensors(inputs[:3])
     window, softcap = inputs[3:]
     cap = None if softcap is None else as_number(softcap)
-    return Given(q, k, v, None if window is None else int(as_number(window)), cap)
+    return AttentionArguments(q, k, v, None if window is None else int(as_number(window)), cap)
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Scored:
     """The scores of a few heads, [heads, M, N], with -inf for keys that are not seen. `more` is the error that a cap
     adds to each, in u."""
 
-    given: Given
+    given: AttentionArguments
 
     def __post_init__(self) -> None:
         q, k, _, self.window, self.softcap = self.given
@@ -123,12 +123,12 @@ def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass
-class Case:
+class ExplainedCall:
     """A call to be explained: the scores before the cap, `plain`, and after it, `s`, [B, H, M, keys], and v. Lanes
     behind the last key hold 0."""
 
     evidence: Compared
-    given: Given
+    given: AttentionArguments
 
     def __post_init__(self) -> None:
         q, k, v, self.window, self.softcap = self.given
@@ -164,7 +164,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     q, k, *_ = given = given_in(inputs)
     if q.dim() != 4 or not q.numel() or q.numel() // q.shape[3] * k.shape[2] > attention.MOST_EXPLAINED:
         return
-    case = Case(evidence, given)
+    case = ExplainedCall(evidence, given)
     yield from _in_the_mask(case)
     if case.window is not None:
         yield from _in_the_window(case, case.window)
@@ -191,7 +191,7 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
     return None
 
 
-def _in_the_mask(case: Case) -> Iterator[Hypothesis]:
+def _in_the_mask(case: ExplainedCall) -> Iterator[Hypothesis]:
     rule = case.rule
     sizes: Fields = dict(queries=rule.M, keys=rule.N)
     window = rule.seen | ~rule.causal  # what the other end of the rule hides stays hidden
@@ -217,7 +217,7 @@ def _in_the_mask(case: Case) -> Iterator[Hypothesis]:
         yield case.of("wrong-mask", CausalAttention.HIDDEN_WITH_ZERO(), visited, zero)
 
 
-def _in_the_window(case: Case, w: int) -> Iterator[Hypothesis]:
+def _in_the_window(case: ExplainedCall, w: int) -> Iterator[Hypothesis]:
     rule = case.rule
     for said, seen in (
         (CausalAttention.WINDOW_ONE_MORE, rule.keys >= rule.at - w),
@@ -230,7 +230,7 @@ def _in_the_window(case: Case, w: int) -> Iterator[Hypothesis]:
     yield case.of("wrong-window", CausalAttention.NO_WINDOW(), rule.causal)
 
 
-def _in_the_walk(case: Case) -> Iterator[Hypothesis]:
+def _in_the_walk(case: ExplainedCall) -> Iterator[Hypothesis]:
     rule = case.rule
     sizes: Fields = dict(queries=rule.M, keys=rule.N)
     last = rule.end - 1
@@ -253,7 +253,7 @@ def _in_the_walk(case: Case) -> Iterator[Hypothesis]:
         yield case.of("walk-too-late", said, rule.seen & rule.visited(begin=begin))
 
 
-def _where_nothing_is_seen(case: Case) -> Iterator[Hypothesis]:
+def _where_nothing_is_seen(case: ExplainedCall) -> Iterator[Hypothesis]:
     rule, name = case.rule, case.evidence.returns
     o, lse = made(case.s, case.values, rule.seen)
     nothing, at_first = ~rule.seen.any(dim=1), rule.sees_nothing_at_first()
@@ -281,7 +281,7 @@ def _where_nothing_is_seen(case: Case) -> Iterator[Hypothesis]:
         yield Hypothesis("finite-start", said, found, may_be_constant=True)
 
 
-def _measured_against_0(case: Case, rows: torch.Tensor) -> Results:
+def _measured_against_0(case: ExplainedCall, rows: torch.Tensor) -> Results:
     """Returns o and lse where p of these rows is measured against 0, in fp32, and rounded for the second product."""
     s = case.s.masked_fill(~case.rule.seen, -torch.inf)
     greatest = s.amax(dim=-1, keepdim=True)
@@ -293,7 +293,7 @@ def _measured_against_0(case: Case, rows: torch.Tensor) -> Results:
     return o, (shift + total.log())[..., 0]
 
 
-def _in_the_cap(case: Case) -> Iterator[Hypothesis]:
+def _in_the_cap(case: ExplainedCall) -> Iterator[Hypothesis]:
     if (c := case.softcap) is None:
         return
     rule, plain, D = case.rule, case.plain, case.q.shape[-1]
@@ -317,7 +317,7 @@ def _in_the_cap(case: Case) -> Iterator[Hypothesis]:
         yield Hypothesis("wrong-cap", said, None)
 
 
-def _in_groups(case: Case) -> Iterator[Hypothesis]:
+def _in_groups(case: ExplainedCall) -> Iterator[Hypothesis]:
     q, k, v, _, _ = case.given
     H, HK = q.shape[1], k.shape[1]
     in_turn, first = torch.arange(H) % HK, torch.zeros(H, dtype=torch.int64)
@@ -327,7 +327,7 @@ def _in_groups(case: Case) -> Iterator[Hypothesis]:
         yield Hypothesis("wrong-group", said(heads=H, shared=HK), found)
 
 
-def _as_without_a_rule(case: Case) -> Iterator[Hypothesis]:
+def _as_without_a_rule(case: ExplainedCall) -> Iterator[Hypothesis]:
     """Yields the mistakes that attention over all keys has too; only mistakes in addresses if some row sees no key of
     the first tile."""
     rule = case.rule
@@ -335,7 +335,7 @@ def _as_without_a_rule(case: Case) -> Iterator[Hypothesis]:
     if not bool(rule.seen[:, : rule.step].any(dim=1).all()):
         yield from of_other_elements(case.evidence, case.given)
         return
-    walk = Walk(s, case.v, rule.step)
+    walk = KeyTiles(s, case.v, rule.step)
     yield from attention.in_scores(case.evidence, [case.q, case.k, case.v], walk)
     if len(walk.tiles) > 1:
         yield from attention.in_joining(case.evidence, walk)

@@ -12,7 +12,7 @@ from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = ("index-ignored", "first-index", "neighbouring-row", "neighbouring-index")
 

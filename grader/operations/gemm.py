@@ -19,7 +19,7 @@ from grader.operations.mistakes.turns import Loop
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 ROUNDED_IN_HALF = 2.0**-8  # of the largest sum on the way: a few roundings of fp16
 LEFT_OUT = 2.0  # u of |terms|: see `rounding`

@@ -19,7 +19,7 @@ from grader.operations.hypothesis import Hypothesis, reread
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared, Evidence
+    from grader.operations.evidence import Compared, Evidence
     from grader.wire.messages import Finding
 
 CAUSES = (

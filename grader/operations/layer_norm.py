@@ -17,7 +17,7 @@ from grader.operations.mistakes.row_statistics import Statistic, over_block
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 Results = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 FEW = 16  # roundings: twice what right kernels of all kinds need
@@ -59,7 +59,7 @@ class LayerNorm(Sentence):
 LOST_DIGITS = LayerNorm.LOST_DIGITS()
 
 
-class Given(NamedTuple):
+class LayerNormArguments(NamedTuple):
     """The arguments of a call."""
 
     x: torch.Tensor
@@ -68,10 +68,10 @@ class Given(NamedTuple):
     eps: float
 
 
-def given_in(inputs: Sequence[Argument]) -> Given:
+def given_in(inputs: Sequence[Argument]) -> LayerNormArguments:
     x, weight, bias = as_tensors(inputs[:3])
     (eps,) = inputs[3:]
-    return Given(x, weight, bias, as_number(eps))
+    return LayerNormArguments(x, weight, bias, as_number(eps))
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -144,13 +144,13 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _in_few_digits(evidence, given, mean, var)
 
 
-def _results(given: Given, mean: torch.Tensor, rstd: torch.Tensor) -> Results:
+def _results(given: LayerNormArguments, mean: torch.Tensor, rstd: torch.Tensor) -> Results:
     """Returns z, [M, N], mean and rstd, [M], of a kernel with these statistics, [M, 1]."""
     x, weight, bias, _ = given
     return (x - mean) * rstd * weight + bias, mean[:, 0], rstd[:, 0]
 
 
-def _in_padding(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
+def _in_padding(given: LayerNormArguments, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
     """Yields lanes past the end of a row that count."""
     x, _, _, eps = given
     N, block = x.shape[1], next_power_of_2(x.shape[1])
@@ -171,7 +171,9 @@ def _in_padding(given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator
     yield Hypothesis("over-block", said, found)
 
 
-def _in_statistics(given: Given, mean: torch.Tensor, var: torch.Tensor, right: Results) -> Iterator[Hypothesis]:
+def _in_statistics(
+    given: LayerNormArguments, mean: torch.Tensor, var: torch.Tensor, right: Results
+) -> Iterator[Hypothesis]:
     x, _, _, eps = given
     around_zero = (x.square().mean(dim=1, keepdim=True) + eps).rsqrt()
     yield Hypothesis("not-centred", LayerNorm.SQUARES_NOT_CENTRED(), _results(given, mean, around_zero))
@@ -182,7 +184,7 @@ def _in_statistics(given: Given, mean: torch.Tensor, var: torch.Tensor, right: R
         yield Hypothesis("variance-for-rstd", sentence(), (*right[:2], held[:, 0]))
 
 
-def _in_result(given: Given, mean: torch.Tensor, right: Results) -> Iterator[Hypothesis]:
+def _in_result(given: LayerNormArguments, mean: torch.Tensor, right: Results) -> Iterator[Hypothesis]:
     """Yields z made in another way from the right statistics."""
     (x, weight, bias, _), rstd = given, right[2][:, None]
     normed = (x - mean) * rstd
@@ -195,7 +197,9 @@ def _in_result(given: Given, mean: torch.Tensor, right: Results) -> Iterator[Hyp
         yield Hypothesis(id, said, (z, *right[1:]))
 
 
-def _in_few_digits(evidence: Compared, given: Given, mean: torch.Tensor, var: torch.Tensor) -> Iterator[Hypothesis]:
+def _in_few_digits(
+    evidence: Compared, given: LayerNormArguments, mean: torch.Tensor, var: torch.Tensor
+) -> Iterator[Hypothesis]:
     """Yields mistakes whose results are what rounding leaves, known by where they show and by how much."""
     (x, _, _, eps), out, wrong = given, evidence.comparison.out, evidence.comparison.wrong
     rows = wrong.any(dim=1) if wrong.dim() > 1 else wrong

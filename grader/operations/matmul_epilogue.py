@@ -19,7 +19,7 @@ from grader.operations.mistakes import column_vectors
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 SLOPE = 0.01
 OTHER_SLOPES = (0.1, 0.001, 0.2, 0.02, 0.05)

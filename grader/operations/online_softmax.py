@@ -20,7 +20,7 @@ from grader.operations.mistakes.turns import Index, Loop
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 LEAST_BLOCK = 256  # columns that a right kernel takes at a time, of long rows
 ROUNDINGS = 4  # of the sum, in each turn
@@ -103,7 +103,7 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass
-class Walk:
+class RowBlocks:
     """Rows block after block: the maximum of each block, and its sum of exp(x - that maximum); [M, blocks]."""
 
     x: torch.Tensor
@@ -129,11 +129,11 @@ class Walk:
         return _exp(self.x - each[0]) / each[1]
 
 
-def walked(x: torch.Tensor, step: int) -> Walk:
+def walked(x: torch.Tensor, step: int) -> RowBlocks:
     blocks = x.split(step, dim=1)
     maxima = torch.stack([block.amax(dim=1) for block in blocks], dim=1)
     sums = torch.stack([_exp(block - block.amax(dim=1, keepdim=True)).sum(dim=1) for block in blocks], dim=1)
-    return Walk(x, step, maxima, sums)
+    return RowBlocks(x, step, maxima, sums)
 
 
 def _exp(difference: torch.Tensor) -> torch.Tensor:
@@ -210,7 +210,7 @@ def _stand_in_may_be_kept(evidence: Compared, rows: torch.Tensor, step: int) -> 
     return alone and bool((hollow & far_below).all())
 
 
-def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:
+def _in_rescaling(walk: RowBlocks) -> Iterator[Hypothesis]:
     """Yields mistakes that measure the sum so far against another maximum than what is added to it."""
     so_far = walk.so_far
     last, added = so_far[:, -1:], walk.measured_against(so_far)
@@ -226,7 +226,7 @@ def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:
         yield Hypothesis("block-maximum", sentence, narrow.double(), may_be_constant=True)
 
 
-def _measured_against_the_old_maximum(walk: Walk) -> Hypothesis:
+def _measured_against_the_old_maximum(walk: RowBlocks) -> Hypothesis:
     """Returns the mistake of adding exp(x - the maximum before the block) for each block. There -inf has a stand-in:
     else the first turn gives inf or NaN."""
     so_far = walk.so_far
@@ -253,7 +253,7 @@ def _too_many_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
         yield Hypothesis("no-advance", said, result, result * (ROUNDINGS * made * U32))
 
 
-def _in_turns(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
+def _in_turns(evidence: Compared, walk: RowBlocks) -> Iterator[Hypothesis]:
     """Yields turns that read the wrong block, loops that make too few turns, and results stored before the sum is
     known."""
     N, step, so_far = walk.x.shape[1], walk.step, walk.so_far

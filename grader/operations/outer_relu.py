@@ -12,7 +12,7 @@ from grader.operations.hypothesis import Hypothesis, supposed
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = ("relu-of-operand", "no-relu", "wrong-half", "nan-lost", "nan-made", "axes-exchanged")
 

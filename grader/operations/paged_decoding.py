@@ -43,7 +43,7 @@ from grader.operations.softmax import LOG_OF_SMALLEST
 from grader.sentences import Said
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared, Evidence
+    from grader.operations.evidence import Compared, Evidence
     from grader.wire.messages import Finding
 
 CAUSES = (
@@ -104,7 +104,7 @@ def _sequences(
 
 
 @dataclass
-class Call:
+class PagedCall:
     """A call to be explained: its arguments in float64, and the sequences as a right kernel reads them."""
 
     evidence: Evidence
@@ -184,7 +184,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     q, *_, lengths = given = as_tensors(inputs)
     if not q.numel() or q.is_meta or q.shape[1] * int(lengths.sum()) > MOST_EXPLAINED:
         return
-    call = Call(evidence, given)
+    call = PagedCall(evidence, given)
     yield from _without_keys(call, evidence.comparison)
     for id, said, where in readings(*call.table):
         if (result := call.read(where)) is not None:
@@ -207,7 +207,7 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
         return None
     names = evidence.exercise.arguments
     if finding.kind == "uninitialised-read" and finding.argument not in names:
-        call = Call(evidence, given)
+        call = PagedCall(evidence, given)
         if any(splits is None or splits.used < call.count for splits in call.splits):
             return Hypothesis("empty-split", PagedDecoding.EMPTY_SPLIT_STORES_NOTHING(), None)
     if finding.kind != "out-of-bounds-load" or finding.argument not in names[1:3] or finding.between:
@@ -215,7 +215,7 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
     strided = any(not tensor.is_contiguous() for _, tensor in evidence.tensors)
     if strided and evidence.right_when_contiguous:
         return None
-    call, cache = Call(evidence, given), as_tensor(evidence.inputs[names.index(finding.argument)])
+    call, cache = PagedCall(evidence, given), as_tensor(evidence.inputs[names.index(finding.argument)])
     for id, said, where in readings(*call.table):
         if _leads_to(call, where, cache, finding):
             return Hypothesis(id, said, None)
@@ -226,7 +226,7 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
     return None
 
 
-def _leads_to(call: Call, where: Where, cache: torch.Tensor, finding: Finding) -> bool:
+def _leads_to(call: PagedCall, where: Where, cache: torch.Tensor, finding: Finding) -> bool:
     """Returns whether keys in `where` lead to the finding's element, and `finding.count` elements outside a cache."""
     (*_, HK, D), (of_page, of_row, of_head, of_column) = cache.shape, cache.stride()
     inner = torch.arange(HK)[:, None] * of_head + torch.arange(D) * of_column
@@ -242,7 +242,7 @@ def _leads_to(call: Call, where: Where, cache: torch.Tensor, finding: Finding) -
     return len(found) == finding.count and bool((found == finding.linear).any())
 
 
-def _without_keys(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
+def _without_keys(call: PagedCall, comparison: Comparison) -> Iterator[Hypothesis]:
     """Yields mistakes that show in sequences without a key, and in sequences of which a split has no key."""
     o = call.evidence.returns
     wrong, empty = _of_sequences(comparison.wrong), torch.tensor([length == 0 for length in call.lengths])
@@ -263,7 +263,7 @@ def _of_sequences(flags: torch.Tensor) -> torch.Tensor:
     return flags.flatten(1).any(dim=1)
 
 
-def _of_strides(call: Call) -> Iterator[Hypothesis]:
+def _of_strides(call: PagedCall) -> Iterator[Hypothesis]:
     """Yields caches, a single cache or both, that are read with other strides than their own."""
     evidence, names = call.evidence, call.evidence.exercise.arguments
     caches = {place: as_tensor(evidence.inputs[place]) for place in (1, 2)}
@@ -276,7 +276,7 @@ def _of_strides(call: Call) -> Iterator[Hypothesis]:
         yield from _reread(call, "stride-ignored", said, dict.fromkeys(places, tight))
 
 
-def _reread(call: Call, id: str, said: Said, strides: dict[int, tuple[int, ...]]) -> Iterator[Hypothesis]:
+def _reread(call: PagedCall, id: str, said: Said, strides: dict[int, tuple[int, ...]]) -> Iterator[Hypothesis]:
     given = {place: as_tensor(call.evidence.inputs[place]) for place in strides}
     misread = {at: one for at, of_one in strides.items() if (one := reread(given[at], of_one)) is not None}
     if len(misread) == len(strides):
@@ -285,7 +285,7 @@ def _reread(call: Call, id: str, said: Said, strides: dict[int, tuple[int, ...]]
             yield from supposed(call.evidence, id, said, others)
 
 
-def _of_heads(call: Call) -> Iterator[Hypothesis]:
+def _of_heads(call: PagedCall) -> Iterator[Hypothesis]:
     """Yields queries that meet another head of the caches, and sequences that are as long as the first sequence."""
     q, k_cache, v_cache, table, lengths = call.inputs
     HK, H = k_cache.shape[2], q.shape[1]
@@ -304,7 +304,7 @@ def _of_heads(call: Call) -> Iterator[Hypothesis]:
         yield from supposed(call.evidence, "length-of-first", said, others)
 
 
-def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
+def _in_dealing_out(call: PagedCall) -> Iterator[Hypothesis]:
     """Yields shares of the splits that are too few keys, or no whole blocks."""
     step, count, keys, o = call.step, call.count, max(call.lengths, default=0), call.evidence.returns
     floors = {
@@ -327,7 +327,7 @@ def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
     yield Hypothesis("keys-twice", said, call.of_each(keys_twice))
 
 
-def _in_splits(call: Call) -> Iterator[Hypothesis]:
+def _in_splits(call: PagedCall) -> Iterator[Hypothesis]:
     """Yields wrong scores, and blocks of a split that are joined wrongly."""
     D = call.inputs[0].shape[2]
     for factor, said in (
@@ -343,7 +343,7 @@ def _in_splits(call: Call) -> Iterator[Hypothesis]:
         yield Hypothesis("not-rescaled", said(), call.of_each(rescaled, of))
 
 
-def _in_joining(call: Call) -> Iterator[Hypothesis]:
+def _in_joining(call: PagedCall) -> Iterator[Hypothesis]:
     """Yields mistakes of the second launch: parts that are weighed wrongly, or left out."""
     o, count = call.evidence.returns, call.count
     yield Hypothesis("wrong-join", PagedDecoding.NOT_MEASURED_ANEW(), call.of_each(weighed, 0, 0))
@@ -364,7 +364,7 @@ def _in_joining(call: Call) -> Iterator[Hypothesis]:
     yield Hypothesis("not-divided", PagedDecoding.NOT_DIVIDED(o=o), call.of_each(undivided))
 
 
-def _where_nan_is(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
+def _where_nan_is(call: PagedCall, comparison: Comparison) -> Iterator[Hypothesis]:
     """Yields the mistakes that NaN, or 0 instead of small numbers, points to where no formula fits."""
     evidence, o = call.evidence, call.evidence.returns
     out, wrong = comparison.out, _of_sequences(comparison.wrong)
@@ -392,7 +392,7 @@ def _where_nan_is(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
         yield Hypothesis("no-key-read", PagedDecoding.NO_KEY_READ(o=o), None)
 
 
-def _holes_in_block(call: Call, b: int) -> bool:
+def _holes_in_block(call: PagedCall, b: int) -> bool:
     """Returns whether a sequence's last block goes on, in its last page, into rows of v that are NaN."""
     length, page = call.lengths[b], call.page
     end = min(-(-length // call.step) * call.step, -(-length // page) * page)

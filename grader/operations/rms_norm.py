@@ -16,7 +16,7 @@ from grader.operations.mistakes.row_statistics import Statistic
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = (
     "norm-in-residual", "old-statistic", "mean-forgotten", "mean-subtracted", "rounded-sum", "rounded-before-weight",
@@ -64,7 +64,7 @@ class RmsNorm(Sentence):
 LOST_DIGITS = RmsNorm.LOST_DIGITS()
 
 
-class Given(NamedTuple):
+class RmsNormArguments(NamedTuple):
     """The arguments of a call."""
 
     x: torch.Tensor
@@ -73,10 +73,10 @@ class Given(NamedTuple):
     eps: float
 
 
-def given_in(inputs: Sequence[Argument]) -> Given:
+def given_in(inputs: Sequence[Argument]) -> RmsNormArguments:
     x, residual, weight = as_tensors(inputs[:3])
     (eps,) = inputs[3:]
-    return Given(x, residual, weight, as_number(eps))
+    return RmsNormArguments(x, residual, weight, as_number(eps))
 
 
 def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
@@ -123,7 +123,7 @@ def _of_what_is_kept(evidence: Compared, z: str, x: torch.Tensor, residual: torc
         yield Hypothesis("norm-in-residual", RmsNorm.NORM_IN_RESIDUAL(residual=name, z=z), None)
 
 
-def _of_the_sum(evidence: Compared, given: Given, h: torch.Tensor) -> Iterator[Hypothesis]:
+def _of_the_sum(evidence: Compared, given: RmsNormArguments, h: torch.Tensor) -> Iterator[Hypothesis]:
     """Yields the norm of the sum with the statistic of one of its two matrices."""
     x, residual, weight, eps = given
     x_name, residual_name = evidence.exercise.arguments[:2]
@@ -132,7 +132,7 @@ def _of_the_sum(evidence: Compared, given: Given, h: torch.Tensor) -> Iterator[H
         yield Hypothesis("old-statistic", said, h * rstd_of(one, eps) * weight)
 
 
-def _of_the_statistic(evidence: Compared, given: Given, h: torch.Tensor) -> Iterator[Hypothesis]:
+def _of_the_statistic(evidence: Compared, given: RmsNormArguments, h: torch.Tensor) -> Iterator[Hypothesis]:
     _, _, weight, eps = given
     total, N = h.square().sum(dim=1, keepdim=True), h.shape[1]
     if N > 1:
@@ -157,7 +157,7 @@ def _of_another_eps(evidence: Compared, h: torch.Tensor, weight: torch.Tensor, e
         yield Hypothesis("eps-not-used", said, h / torch.sqrt(mean + used) * weight)
 
 
-def _of_rounding(evidence: Compared, given: Given, h: torch.Tensor) -> Iterator[Hypothesis]:
+def _of_rounding(evidence: Compared, given: RmsNormArguments, h: torch.Tensor) -> Iterator[Hypothesis]:
     """Yields what 16 bits lose on the way, if z has 16 bits; fp32 shows none of it."""
     _, _, weight, eps = given
     dtype, z, names = evidence.wanted.dtype, evidence.returns, evidence.exercise.arguments

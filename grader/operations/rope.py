@@ -17,7 +17,7 @@ from grader.operations.mistakes import first_of_all, operands
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = ("neighbours-paired", "new-for-old", "position-is-s")
 PLAIN_CAUSES = ("rotated-back", "one-sign", "half-unrotated", "tables-swapped", "one-position")

@@ -17,7 +17,7 @@ from grader.operations.mistakes.turns import Loop
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 LEAST_PARTIAL_SUMS = 64  # the fewest that a right kernel may keep
 

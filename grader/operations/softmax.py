@@ -18,7 +18,7 @@ from grader.sentences import Sentence
 
 if TYPE_CHECKING:
     from grader.course.trial import Trial
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest normal number
 

@@ -19,7 +19,7 @@ from grader.operations.softmax import LOST_DIGITS as LOST_DIGITS
 from grader.sentences import Said, Sentence, Value
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = ("not-combined", "parts-left-out", "parts-padded", "stand-in-kept")
 ROUNDINGS_OF_EXPONENTS = 3

@@ -18,7 +18,7 @@ from grader.operations.mistakes.half_precision import rounded
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 LEAST_SIGMOID = 2.0**-125  # twice the smallest normal number: for a smaller sigmoid exp(-g) or 1 / exp(-g) may give 0
 RESULTS = ("z", "dgate", "dup")

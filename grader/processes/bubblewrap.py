@@ -17,7 +17,7 @@ from grader.processes.readable import SYSTEM, installations, places_of_python
 
 LIMITS, AUTO, STRICT = "limits", "auto", "strict"
 LEVELS = (LIMITS, AUTO, STRICT)
-RECORDER, FRONT_END = 0, 1  # the sandboxes of a process: each has room for one child
+SUBMISSION, FRONT_END = 0, 1  # the sandboxes of a process: each has room for one child
 SCRATCH_BYTES = 256 << 20
 
 

@@ -17,7 +17,7 @@ from grader.processes import scratch
 from grader.processes.call_clock import TICK, CallClock
 from grader.processes.descendants import MOST_TASKS, Started, own_children, started_by
 from grader.processes.faults import ChildEnded, MachineFault, ServerLeft
-from grader.processes.triton_forkserver_client import START_LIMIT, Nursery, shared_nursery
+from grader.processes.triton_forkserver_client import START_LIMIT, TritonForkServer, shared_triton_fork_server
 from grader.processes.where import HEAD, Where, stack_in, where_in
 from grader.processes.worker import Worker, kill_group
 from grader.wire.fence import Fence
@@ -66,9 +66,9 @@ class ChildProcess(Worker):
         self._output_seen = os.dup(self._output)  # the thread that reads the other closes it
         try:
             try:
-                self._begin(shared_nursery(model, sandbox), task, requests, replies, output)
+                self._begin(shared_triton_fork_server(model, sandbox), task, requests, replies, output)
             except ServerLeft:
-                self._begin(shared_nursery(model, sandbox), task, requests, replies, output)  # another one
+                self._begin(shared_triton_fork_server(model, sandbox), task, requests, replies, output)  # another one
         except (MachineFault, OSError):
             self._close_pipes()
             os.close(self._output)
@@ -77,7 +77,7 @@ class ChildProcess(Worker):
         finally:
             for descriptor in (requests, replies, output):
                 os.close(descriptor)
-        self.versions = self._nursery.versions
+        self.versions = self._fork_server.versions
         self._clock = CallClock(self._pid_here, self._waits_for_us)
         self._drain = threading.Thread(target=self._keep_printed, daemon=True)
         self._drain.start()
@@ -92,13 +92,13 @@ class ChildProcess(Worker):
             self.end()
             raise MachineFault(f"the process that runs a submission did not come up ({ended.detail})") from None
 
-    def _begin(self, nursery: Nursery, task: str, requests: int, replies: int, output: int) -> None:
+    def _begin(self, server: TritonForkServer, task: str, requests: int, replies: int, output: int) -> None:
         """Has the child forked. Raises MachineFault, OSError."""
-        self._nursery = nursery
-        # The child's folder lies in the nursery's, so that it is removed with that at the latest.
-        self.folder = Path(tempfile.mkdtemp(dir=nursery.folder))
+        self._fork_server = server
+        # The child's folder lies in the Triton fork server's, so that it is removed with that at the latest.
+        self.folder = Path(tempfile.mkdtemp(dir=server.folder))
         try:
-            self._pid, self._pid_here = nursery.child(self.folder, requests, replies, output, task)
+            self._pid, self._pid_here = server.child(self.folder, requests, replies, output, task)
         except (MachineFault, OSError):
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
@@ -146,7 +146,7 @@ class ChildProcess(Worker):
         return any(event & select.POLLIN for _, event in lies_there.poll(0))
 
     def _ask_where_it_is(self) -> None:
-        if not self._nursery.sandboxed and self._status is None:
+        if not self._fork_server.sandboxed and self._status is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(self._pid, signal.SIGXCPU)
                 self._wait_status(TIME_TO_TELL)
@@ -162,7 +162,7 @@ class ChildProcess(Worker):
     def kill(self) -> None:
         """Kills the child and what it started, unless it is in a sandbox. A thread that waits for its answer learns
         that it is gone."""
-        if not self.has_ended and not self._nursery.sandboxed:
+        if not self.has_ended and not self._fork_server.sandboxed:
             kill_group(self._pid)
 
     def end(self) -> None:
@@ -171,8 +171,8 @@ class ChildProcess(Worker):
             return
         self._ended.set()
         self._watch.join()  # before the child's number can become another process's, which it would kill
-        if self._nursery.sandboxed:
-            self._nursery.end_child()
+        if self._fork_server.sandboxed:
+            self._fork_server.end_child()
         else:
             kill_group(self._pid)
             self._wait_until(self._group_is_gone, TIME_TO_DIE)
@@ -207,8 +207,8 @@ class ChildProcess(Worker):
         An ended child keeps its number until `end`: it is its group's number too, and must not become another
         process's.
         """
-        if self._nursery.sandboxed:
-            return self._nursery.child_status()
+        if self._fork_server.sandboxed:
+            return self._fork_server.child_status()
         with contextlib.suppress(ChildProcessError):
             if ended := os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status

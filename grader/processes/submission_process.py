@@ -27,7 +27,7 @@ MOST_CONSTANTS = 256
 T = TypeVar("T")
 
 
-class Runner:
+class SubmissionProcess:
     """The children of one submission, one at a time, that record its calls for `model`.
 
     `sandbox`: as in ChildProcess. `spent`: the account shared with other runners of the same submission in this run.

@@ -1,7 +1,8 @@
-"""The parent's end of the zygote: one per process, started when the first nursery is needed, asked to fork each
-nursery.
+"""The parent's end of the torch fork server: one per process, started when the first Triton fork server is needed,
+asked to fork each Triton fork server.
 
-A process that imported torch before it knew anything may fork its zygote instead: see session/judging_process.py.
+A process that imported torch before it knew anything may fork its torch fork server instead: see
+session/judging_process.py.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from grader.wire.messages import GpuModel
 PR_SET_CHILD_SUBREAPER = 36
 
 
-class Zygote:
-    """A process that imports torch and forks nurseries. A request returns at once: it forks once it has imported torch.
+class TorchForkServer:
+    """A process that imports torch and forks Triton fork servers. A request returns at once: it forks once it has
+    imported torch.
 
     `process`: a Popen, or a ForkedProcess. `control`: the socket for requests. `errors`: a descriptor to read its
     stderr.
     """
 
     def __init__(self, process: subprocess.Popen | ForkedProcess, control: socket.socket, errors: int) -> None:
-        self.forked: list[int] = []  # process numbers of the nurseries that are ready
+        self.forked: list[int] = []  # process numbers of the Triton fork servers that are ready
         adopt_orphans()
         self._process, self._control, self._errors = process, control, errors
         os.set_blocking(errors, False)
@@ -46,8 +48,8 @@ class Zygote:
         self, folder: str, environment: dict[str, str], model: GpuModel | None, readable: list[str],
         control: int, errors: int,
     ) -> None:  # fmt: skip
-        """Asks for a nursery that works in this folder, gets requests through `control`, and writes stderr to
-        `errors`."""
+        """Asks for a Triton fork server that works in this folder, gets requests through `control`, and writes stderr
+        to `errors`."""
         request = {"folder": folder, "environment": environment, "model": model and asdict(model), "readable": readable}
         socket.send_fds(self._control, [json.dumps(request).encode()], [control, errors])
 
@@ -59,7 +61,8 @@ class Zygote:
         return said.decode("utf-8", "replace").strip().splitlines()
 
     def end(self) -> None:
-        """Ends the zygote, and each nursery that does not leave by itself because a submission has stopped it."""
+        """Ends the torch fork server, and each Triton fork server that does not leave by itself because a submission
+        has stopped it."""
         self._control.close()
         self._process.kill()
         self._process.wait()
@@ -87,24 +90,24 @@ class ForkedProcess:
 
 
 _starting = threading.Lock()
-_shared: list[Zygote] = []
+_shared: list[TorchForkServer] = []
 
 
-def shared_zygote() -> Zygote:
-    """Returns this process's zygote, started if there is none."""
+def shared_torch_fork_server() -> TorchForkServer:
+    """Returns this process's torch fork server, started if there is none."""
     with _starting:
         if not _shared or not _shared[-1].alive:
-            share_zygote(_started())
+            share_torch_fork_server(_started())
         return _shared[-1]
 
 
-def share_zygote(zygote: Zygote) -> None:
-    """Makes this the zygote of this process, until the end of both."""
-    _shared.append(zygote)
-    atexit.register(zygote.end)
+def share_torch_fork_server(server: TorchForkServer) -> None:
+    """Makes this the torch fork server of this process, until the end of both."""
+    _shared.append(server)
+    atexit.register(server.end)
 
 
-def _started() -> Zygote:
+def _started() -> TorchForkServer:
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     errors, told = os.pipe()
     try:
@@ -116,7 +119,7 @@ def _started() -> Zygote:
     finally:
         theirs.close()
         os.close(told)
-    return Zygote(process, control, errors)
+    return TorchForkServer(process, control, errors)
 
 
 def clean_environment(folder: str) -> dict[str, str]:
@@ -136,5 +139,6 @@ def clean_environment(folder: str) -> dict[str, str]:
 
 
 def adopt_orphans() -> None:
-    """Makes Linux hand orphaned descendants to this process: the nursery's children, and what they leave behind."""
+    """Makes Linux hand orphaned descendants to this process: the Triton fork server's children, and what they leave
+    behind."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

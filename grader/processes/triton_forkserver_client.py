@@ -1,4 +1,5 @@
-"""The parent's end of the nursery: started once per process, in the background, and asked for a child when needed."""
+"""The parent's end of the Triton fork server: started once per process, in the background, and asked for a child when
+needed."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from grader.processes import bubblewrap, scratch
 from grader.processes.environment import python_calling, trusted_path
 from grader.processes.faults import MachineFault, ServerLeft
 from grader.processes.readable import readable
-from grader.processes.torch_forkserver_client import adopt_orphans, clean_environment, shared_zygote
+from grader.processes.torch_forkserver_client import adopt_orphans, clean_environment, shared_torch_fork_server
 from grader.wire.frames import is_hung_up
 from grader.wire.messages import GpuModel
 
@@ -25,12 +26,12 @@ ANSWER_LIMIT = 120.0  # seconds for a sandbox to be emptied
 START_LIMIT = 600.0  # seconds to import torch and triton; past it the machine is at fault, not the learner
 
 
-class Nursery:
+class TritonForkServer:
     """A warm process that forks children. Starting it returns at once; the first child waits for its imports.
 
-    Its children interpret; with a `model`, they record for that GPU. It is forked from this process's zygote, which has
-    imported torch. A sandboxed nursery is started without a zygote; it has one child at a time, and what a child leaves
-    behind, processes and files, ends with the child.
+    Its children interpret; with a `model`, they record for that GPU. It is forked from this process's torch fork
+    server, which has imported torch. A sandboxed Triton fork server is started without a torch fork server; it has one
+    child at a time, and what a child leaves behind, processes and files, ends with the child.
     """
 
     def __init__(self, model: GpuModel | None = None, sandboxed: bool = False) -> None:
@@ -48,9 +49,9 @@ class Nursery:
                 adopt_orphans()
                 self._process = _in_sandbox(self.folder, environment, model, theirs.fileno(), errors)
             else:
-                self._zygote = shared_zygote()
+                self._torch_fork_server = shared_torch_fork_server()
                 can_read = readable(trusted_path())
-                self._zygote.fork(self.folder, environment, model, can_read, theirs.fileno(), errors)
+                self._torch_fork_server.fork(self.folder, environment, model, can_read, theirs.fileno(), errors)
         except OSError as error:
             raise MachineFault(f"the process that runs submissions did not start: {error}") from error
         finally:
@@ -59,7 +60,9 @@ class Nursery:
 
     @property
     def alive(self) -> bool:
-        there = self._process.poll() is None if self.sandboxed else True  # bubblewrap is gone before the nursery is
+        there = (
+            self._process.poll() is None if self.sandboxed else True
+        )  # bubblewrap is gone before the Triton fork server is
         return there and not is_hung_up(self._control.fileno())
 
     def child(self, folder: Path, requests: int, replies: int, output: int, task: str = "") -> tuple[int, int | None]:
@@ -67,8 +70,8 @@ class Nursery:
         close.
 
         `task`: as in ChildProcess. In a sandbox the first number is the sandbox's own, to be used by child_status and
-        end_child alone; the second is None where Linux does not tell it. Raises ServerLeft where the nursery is gone,
-        and MachineFault where torch and Triton cannot be imported.
+        end_child alone; the second is None where Linux does not tell it. Raises ServerLeft where the Triton fork server
+        is gone, and MachineFault where torch and Triton cannot be imported.
         """
         with self._one_at_a_time:
             self._wait_until_ready()
@@ -114,18 +117,21 @@ class Nursery:
             raise ServerLeft("the process that imports torch and triton gives no answer") from None
         self.versions = ready["versions"]
         if not self.sandboxed:
-            self._zygote.forked.append(ready["pid"])
+            self._torch_fork_server.forked.append(ready["pid"])
 
     def _said(self) -> str:
-        """Returns the last line that the nursery, or the zygote, wrote to stderr before it ended."""
+        """Returns the last line that the Triton fork server, or the torch fork server, wrote to stderr before it
+        ended."""
         said = b""
         with contextlib.suppress(BlockingIOError):
             said = os.read(self._errors, 1 << 16)
-        lines = said.decode("utf-8", "replace").strip().splitlines() or ([] if self.sandboxed else self._zygote.said())
+        lines = said.decode("utf-8", "replace").strip().splitlines() or (
+            [] if self.sandboxed else self._torch_fork_server.said()
+        )
         return "".join(lines[-1:])[:300]
 
     def end(self) -> None:
-        self._control.close()  # the nursery's signal to leave
+        self._control.close()  # the Triton fork server's signal to leave
         if self.sandboxed:
             self._process.kill()
             self._process.wait()
@@ -134,18 +140,19 @@ class Nursery:
 
 
 _starting = threading.Lock()
-_shared: dict[tuple[GpuModel | None, int | None], Nursery] = {}
+_shared: dict[tuple[GpuModel | None, int | None], TritonForkServer] = {}
 
 
-def shared_nursery(model: GpuModel | None = None, sandbox: int | None = None) -> Nursery:
-    """Returns this process's nursery for interpreting, or for recording for `model`, started if there is none.
+def shared_triton_fork_server(model: GpuModel | None = None, sandbox: int | None = None) -> TritonForkServer:
+    """Returns this process's Triton fork server for interpreting, or for recording for `model`, started if there is
+    none.
 
     `sandbox`: the number of the sandbox that it is shut in, as each has room for one child; None for none.
     """
     kind = model, sandbox
     with _starting:
         if kind not in _shared or not _shared[kind].alive:
-            _shared[kind] = Nursery(model, sandboxed=sandbox is not None)
+            _shared[kind] = TritonForkServer(model, sandboxed=sandbox is not None)
             atexit.register(_shared[kind].end)
         return _shared[kind]
 

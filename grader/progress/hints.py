@@ -39,7 +39,7 @@ def needs_a_hint(cause: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Passage:
+class HintPassage:
     text: str  # Markdown
     causes: frozenset[str]
 
@@ -48,7 +48,7 @@ class Passage:
 class Hint:
     level: int
     title: str
-    passages: tuple[Passage, ...]
+    passages: tuple[HintPassage, ...]
 
     def fits(self, cause: str) -> bool:
         return any(cause in passage.causes for passage in self.passages)
@@ -89,12 +89,12 @@ def _unfolded(text: str) -> tuple[str, str]:
     return (match[1], match[2].strip()) if match else ("", text.strip())
 
 
-def _passages(body: str) -> list[Passage]:
+def _passages(body: str) -> list[HintPassage]:
     """Returns the passages of a hint, without the line "Next: ...", which only readers of the file need."""
     passages = []
     for text in PASSAGE.split(body):
         causes = frozenset(" ".join(FITS.findall(text)).split())
         text = FITS.sub("", text).strip()
         if text and not text.startswith("Next: "):
-            passages.append(Passage(text, causes))
+            passages.append(HintPassage(text, causes))
     return passages

@@ -7,7 +7,7 @@ import torch
 
 from grader import operations
 from grader.course.exercise import Exercise
-from grader.course.hidden_cases import Case
+from grader.course.hidden_cases import HiddenCase
 from grader.explain.verdict import FAIL, Verdict
 from grader.numerics.arguments import Argument, Recipe, exact
 from grader.numerics.data_sets import Data
@@ -19,7 +19,7 @@ class Hidden(Sentence):
     FAILS = "A hidden case fails: {case}. Its data are not shown."
 
 
-def items(cases: list[Case], test: pytest.Function) -> list[pytest.Function]:
+def items(cases: list[HiddenCase], test: pytest.Function) -> list[pytest.Function]:
     """Returns the cases as tests in this test's module. Raises UsageError for a case that does not fit the entry."""
     module = test.getparent(pytest.Module)
     if module is None:
@@ -29,7 +29,7 @@ def items(cases: list[Case], test: pytest.Function) -> list[pytest.Function]:
     return [_item(case, module) for case in cases]
 
 
-def _refuse_unfit(case: Case, exercise: Exercise) -> None:
+def _refuse_unfit(case: HiddenCase, exercise: Exercise) -> None:
     names, results = exercise.arguments, [result.name for result in exercise.results]
     if isinstance(case.bound, dict) and (unknown := sorted(set(case.bound) - set(results))):
         raise pytest.UsageError(
@@ -72,7 +72,7 @@ def shown(name: str, verdict: Verdict) -> Verdict:
     return Verdict(verdict.outcome, verdict.id, said, verdict.kind)
 
 
-def _item(case: Case, module: pytest.Module) -> pytest.Function:
+def _item(case: HiddenCase, module: pytest.Module) -> pytest.Function:
     def hidden_case(check):
         check(*case.data, bound=case.bound, dtypes=case.dtypes, **case.constants)
 

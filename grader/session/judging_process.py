@@ -2,8 +2,8 @@
 
 pytest's own process and `course watch` ask it. Importing torch takes longer than most verdicts, and the processes that
 run submissions need torch too, so all share one import: a fresh process that knows nothing of a run imports torch and
-forks the zygote, from which all others are forked, and only then hears what to judge. Nothing that it learns from then
-on, such as the environment and the seed, is in the memory of a process that runs a submission.
+forks the torch fork server, from which all others are forked, and only then hears what to judge. Nothing that it learns
+from then on, such as the environment and the seed, is in the memory of a process that runs a submission.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from grader.processes.environment import PATIENT, python_calling
-from grader.processes.torch_forkserver_client import ForkedProcess, Zygote, clean_environment, share_zygote
+from grader.processes.torch_forkserver_client import (
+    ForkedProcess,
+    TorchForkServer,
+    clean_environment,
+    share_torch_fork_server,
+)
 
 NOT_REWRITTEN = "ignore::pytest.PytestAssertRewriteWarning"  # of our own plugin, which may be imported already
 INTERRUPTED, NOT_WRITTEN = 2, 1  # pytest.ExitCode.INTERRUPTED; as pytest's command where its output is closed
@@ -172,8 +177,8 @@ def main(control_fd: int) -> None:
     with contextlib.suppress(Exception):  # the run reports it
         import torch  # noqa: F401
 
-        share_zygote(_forked_zygote(control))
-    _mind_signals()  # the zygote has none of these handlers; a signal before only ends this process
+        share_torch_fork_server(_forked_torch_fork_server(control))
+    _mind_signals()  # the torch fork server has none of these handlers; a signal before only ends this process
     requests: SimpleQueue[dict] = SimpleQueue()
     threading.Thread(target=_listen, args=[control, requests], daemon=True, name="asked").start()
     while True:
@@ -219,8 +224,8 @@ def _leave(*_) -> None:
     os._exit(0)
 
 
-def _forked_zygote(ours: socket.socket) -> Zygote:
-    """Forks and returns a zygote, which has this process's torch and none of its sockets and pipes."""
+def _forked_torch_fork_server(ours: socket.socket) -> TorchForkServer:
+    """Forks and returns a torch fork server, which has this process's torch and none of its sockets and pipes."""
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     errors, told = os.pipe()
     pid = os.fork()
@@ -237,7 +242,7 @@ def _forked_zygote(ours: socket.socket) -> Zygote:
             os._exit(1)
     theirs.close()
     os.close(told)
-    return Zygote(ForkedProcess(pid), control, errors)
+    return TorchForkServer(ForkedProcess(pid), control, errors)
 
 
 def _listen(control: socket.socket, requests: SimpleQueue[dict]) -> None:
@@ -290,11 +295,11 @@ def _threads(wanted: str) -> int:
 def _prepare() -> None:
     from grader.gpu.device import driver_device, model_here
     from grader.processes.faults import MachineFault
-    from grader.processes.triton_forkserver_client import shared_nursery
+    from grader.processes.triton_forkserver_client import shared_triton_fork_server
 
     with contextlib.suppress(MachineFault, ImportError):  # the run reports it
-        shared_nursery(None)
-        shared_nursery(model_here(driver_device()))
+        shared_triton_fork_server(None)
+        shared_triton_fork_server(model_here(driver_device()))
         import grader.session.session  # noqa: F401
 
 

@@ -18,7 +18,7 @@ from grader.gpu.models import AMD, MODELS, AmdModel
 from grader.gpu.pool.replays import shared_replays
 from grader.processes import bubblewrap
 from grader.processes.faults import MachineFault
-from grader.processes.triton_forkserver_client import shared_nursery
+from grader.processes.triton_forkserver_client import shared_triton_fork_server
 from grader.submission.text import read_submission
 from grader.wire.messages import GpuModel
 
@@ -50,7 +50,7 @@ def machine_for(option, folders: list[Folder]) -> Machine:
         raise pytest.UsageError(f"--device cuda: {device}. Next: course doctor")
     model = MODELS[target] if target else model_here(device)
     if runs:
-        for number in (bubblewrap.RECORDER, bubblewrap.FRONT_END) if sandboxed else (None,):
+        for number in (bubblewrap.SUBMISSION, bubblewrap.FRONT_END) if sandboxed else (None,):
             _start(model, number)
         if isinstance(device, Device):
             shared_replays(device).start(SAMPLES_AT_FIRST, checkers=1)
@@ -69,7 +69,7 @@ def is_usual(option) -> bool:
 
 def _start(model: GpuModel | None, number: int | None = None) -> None:
     with contextlib.suppress(MachineFault):  # the first call reports it
-        shared_nursery(model, number)
+        shared_triton_fork_server(model, number)
 
 
 def _may_run(folder: Folder, submission: str | None) -> bool:

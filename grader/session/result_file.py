@@ -64,7 +64,7 @@ def as_json(grading: Grading) -> dict:
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
-            **grading.run.recorder.versions,
+            **grading.run.process.versions,
         },
         "seed": grading.run.seed,
         "fault": grading.fault,

@@ -12,7 +12,7 @@ import pytest
 
 from grader.course import hidden_cases
 from grader.course.folder import Folder
-from grader.course.hidden_cases import Case
+from grader.course.hidden_cases import HiddenCase
 from grader.explain.causes import Cause
 from grader.explain.medal_words import lowest_medal
 from grader.explain.verdict import (
@@ -34,7 +34,7 @@ from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.pool.replays import shared_replays
 from grader.judge.judge import Judge
 from grader.judge.run import Run
-from grader.judge.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, Drawn, Throughput, Use, asked
+from grader.judge.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, DrawnUse, ThroughputUse, Use, asked
 from grader.numerics.arguments import Recipe
 from grader.processes.faults import MachineFault
 from grader.progress.earlier_samples import EarlierSamples
@@ -192,7 +192,7 @@ class Session:
             if grading.own and grading.run.submission.failure is None:
                 folder, tree = grading.folder, grading.run.submission.tree
                 grading.run.earlier = EarlierSamples(folder.root, folder.id, tree)
-        self.hidden: dict[str, list[Case]] = {
+        self.hidden: dict[str, list[HiddenCase]] = {
             folder.id: hidden_cases.read_cases(Path(option.hidden), folder) for folder in folders if option.hidden
         }
         self._verdicts: dict[str, Verdict] = {}
@@ -206,7 +206,7 @@ class Session:
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
             uses: list[Use] = asked(item.module, *USES.values())
-            grading.judge.speed.timed = [use for use in uses if isinstance(use, Throughput)]
+            grading.judge.speed.timed = [use for use in uses if isinstance(use, ThroughputUse)]
             chosen = {other.name for other in item.session.items if other.path == item.path}
             grading.judge.begin([use for use in uses if use.test in chosen])
         return grading.judge
@@ -314,7 +314,7 @@ class Session:
         grading = self._grading(item)
         verdict = self._verdict_of(item, error, grading)
         core = _core_of(verdict, grading.judge) if is_core(item) else None
-        drawn = Drawn.fixture in item.fixturenames
+        drawn = DrawnUse.fixture in item.fixturenames
         test = TestResult(item.name, rubric_item(item), points_of(item), verdict, drawn, core, step_of(item))
         test.only_on_gpu = self.replays is None and test.item == SPEED
         grading.results.append(test)

@@ -21,7 +21,7 @@ STYLE = """\
 
 
 class Grid(Protocol):
-    """An argument as it is drawn; grader.learn.program_accesses.Touched is a Grid."""
+    """An argument as it is drawn; grader.learn.program_accesses.TouchedArgument is a Grid."""
 
     @property
     def name(self) -> str: ...

@@ -10,7 +10,7 @@ from grader.show.svg_chart import BAR, INK, OVER, QUIET, SETTINGS, page_svg, pla
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from grader.explain.speed import Speed
+    from grader.explain.speed import MeasuredSpeeds
     from grader.show.curves import Curves
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -21,7 +21,7 @@ ON_PAPER = {INK: "#1d2330", QUIET: "#5b6472", BAR: "#2a6aa8"}  # for a picture t
 # ---- one size -------------------------------------------------------------------------------------------------------
 
 
-def throughput_svg(speed: Speed, name: str) -> str:
+def throughput_svg(speed: MeasuredSpeeds, name: str) -> str:
     """Returns an <svg> element: a bar for each of `speed.compared`, the learner's kernel first and the ceiling last,
     and a line at what is needed. `name` sets its ids apart on a page."""
     import matplotlib

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from itertools import accumulate
 
-from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
+from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, MapTile, TileMap
 
 WIDEST, TALLEST = 640, 420  # of the map itself, in pixels
 LEAST_SIDE = 14  # of a tile, so that a tile of a single column can be seen and hit
@@ -92,7 +92,7 @@ def description(tiles: TileMap, row: int, column: int) -> str:
     )
 
 
-def _label(tile: Tile, width: float, height: float) -> str:
+def _label(tile: MapTile, width: float, height: float) -> str:
     """Returns the program's number, or "?" for an unwritten tile; "" where there is no room for it."""
     text = "?" if tile.state == UNWRITTEN else "" if tile.program is None else ",".join(map(str, tile.program))
     taken = 2 * LEAST_SIDE if tile.state == WRONG else 0  # by the cross, and as much on the other side

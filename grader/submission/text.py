@@ -116,7 +116,7 @@ def _parsed(text: str) -> ast.Module | Failure:
 
 
 @dataclass
-class KernelText:
+class KernelFacts:
     """Facts about the kernels of a submission, from its syntax tree; evidence for explanations only."""
 
     names: list[str]
@@ -125,8 +125,8 @@ class KernelText:
     ignores_strides: bool = False  # parameters are called strides, and none of them is used
 
 
-def kernel_text(tree: ast.Module) -> KernelText:
-    text = KernelText([], set(), [])
+def kernel_facts(tree: ast.Module) -> KernelFacts:
+    text = KernelFacts([], set(), [])
     for node in ast.walk(tree):
         if _is_kernel(node):
             text.names.append(node.name)
@@ -138,7 +138,7 @@ def _is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
     return isinstance(node, ast.FunctionDef) and any("jit" in ast.dump(d) for d in node.decorator_list)
 
 
-def _read_kernel(kernel: ast.FunctionDef, text: KernelText) -> None:
+def _read_kernel(kernel: ast.FunctionDef, text: KernelFacts) -> None:
     strides = {name for name in all_parameters(kernel) if "stride" in name}
     used = {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name)}
     text.ignores_strides |= bool(strides) and not strides & used

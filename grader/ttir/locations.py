@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from grader.ttir.attributes import STRING, string_of
-from grader.ttir.module import BadText, Place
+from grader.ttir.module import BadText, SourcePlace
 
 MOST_DEPTH = 64  # of locations in locations
 MOST_CALLS = 16  # of functions inlined into each other; the innermost are kept
@@ -36,9 +36,9 @@ class Locations:
     def __init__(self, aliases: dict[str, str], filename: str) -> None:
         self._aliases = aliases
         self._filename = filename
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, SourcePlace] = {}
 
-    def place(self, text: str) -> Place:
+    def place(self, text: str) -> SourcePlace:
         """Returns the innermost frame in the learner's file, and the variable that it is assigned to there.
 
         Raises BadText.
@@ -46,7 +46,7 @@ class Locations:
         found = self._places.get(text)
         return found if found is not None else self._resolve(text, 0)
 
-    def _resolve(self, text: str, depth: int) -> Place:
+    def _resolve(self, text: str, depth: int) -> SourcePlace:
         found = self._places.get(text)
         if found is None:
             if depth > _MOST_STEPS:
@@ -57,7 +57,7 @@ class Locations:
             found = self._places[text] = self._of(match, depth + 1)
         return found
 
-    def _of(self, match: re.Match[str], depth: int) -> Place:
+    def _of(self, match: re.Match[str], depth: int) -> SourcePlace:
         if match["reference"]:
             alias = self._aliases.get(match["reference"][1:])
             if alias is None:
@@ -65,13 +65,13 @@ class Locations:
             return self._resolve(alias, depth)
         if match["file"]:
             base = string_of(match["file"]).rpartition("/")[2]
-            return Place(int(match["line"])) if base == self._filename else Place()
+            return SourcePlace(int(match["line"])) if base == self._filename else SourcePlace()
         if match["name"]:
-            inner = self._resolve(match["inner"], depth) if match["inner"] else Place()
-            return Place(inner.line, string_of(match["name"]), inner.via)
+            inner = self._resolve(match["inner"], depth) if match["inner"] else SourcePlace()
+            return SourcePlace(inner.line, string_of(match["name"]), inner.via)
         if match["callee"]:
             callee, caller = self._resolve(match["callee"], depth), self._resolve(match["caller"], depth)
             via = (*callee.via, caller.line, *caller.via)[:MOST_CALLS] if caller.line else callee.via
             return replace(callee, via=via) if callee.line else caller
         places = [self._resolve(part, depth) for part in (match["parts"] or "").split(", ") if part]
-        return next((place for place in places if place.line), Place())
+        return next((place for place in places if place.line), SourcePlace())

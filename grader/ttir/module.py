@@ -32,7 +32,7 @@ class Type:
 
 
 @dataclass(frozen=True)
-class Place:
+class SourcePlace:
     """The location of an operation in the learner's file; 0 and "" where the text does not say."""
 
     line: int = 0
@@ -68,7 +68,7 @@ class Operation:
     attributes: dict[str, Any] = field(default_factory=dict)  # int, float, bool, str, list of these, Dense
     regions: tuple[tuple[Block, ...], ...] = ()
     successors: tuple[Successor, ...] = ()
-    place: Place = Place()
+    place: SourcePlace = SourcePlace()
 
     def walk(self) -> Iterator[Operation]:
         """Yields this operation and all operations inside of its regions."""
@@ -84,7 +84,7 @@ class Block:
     arguments: tuple[int, ...]
     types: tuple[Type, ...]
     operations: tuple[Operation, ...]  # the last one is a terminator
-    places: tuple[Place, ...] = ()  # of the arguments, which variables they are
+    places: tuple[SourcePlace, ...] = ()  # of the arguments, which variables they are
 
 
 @dataclass(eq=False)

@@ -16,7 +16,7 @@ from grader.ttir.attributes import attributes_of
 from grader.ttir.calls import check_calls
 from grader.ttir.lines import ALIAS, CLOSE, LABEL, OPERATION, arguments_of, labels_of, result_names, types_of
 from grader.ttir.locations import Locations
-from grader.ttir.module import BadText, Block, Function, Module, Operation, Place, Successor, Type
+from grader.ttir.module import BadText, Block, Function, Module, Operation, SourcePlace, Successor, Type
 from grader.ttir.operation_table import TERMINATORS, check_form, check_regions
 
 MOST_TEXT = 8 << 20  # characters
@@ -47,7 +47,7 @@ class _Region:
     names: list[str] = field(default_factory=list)  # of values that are known inside the region only
     branches: list[tuple[Operation, list[str]]] = field(default_factory=list)
     arguments: tuple[int, ...] = ()  # of the block that is being read
-    places: tuple[Place, ...] = ()  # of the arguments
+    places: tuple[SourcePlace, ...] = ()  # of the arguments
     types: tuple[Type, ...] = ()
     operations: list[Operation] = field(default_factory=list)
     open: bool = False  # whether a block has begun

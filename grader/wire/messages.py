@@ -182,9 +182,9 @@ class InterpretRequest:
     kept: list[str] = field(default_factory=list)  # arguments of the kernel that are put back after the trial
     count_traffic: bool = False  # distinct elements per load, summed over groups of `at_once` programs
     at_once: int = 1
-    trace: bool = False  # send every access, lane by lane; for small calls
+    log_accesses: bool = False  # send every access, lane by lane; for small calls
     meetings: bool = False  # send where a program loads what it stores too
-    watch: list[int] | None = None  # the program of each launch whose every value is sent
+    traced: list[int] | None = None  # the program of each launch whose every value is sent
     sample: Sample | None = None  # then no argument has bytes: their `start` means nothing
     limit: float = 10.0  # seconds of a core that its launches may take; then the reply tells where they are
 
@@ -253,7 +253,7 @@ class Finding:
 
 
 @dataclass
-class TracedAccess:
+class LoggedAccess:
     """A load, store or atomic of one program."""
 
     kind: str  # "load", "store" or "atomic"

@@ -16,13 +16,13 @@ from grader.wire.messages import LAUNCH_OPTIONS, Failure, TensorSpec
 from grader.wire.recorded_parts import (
     NUMBER_BYTES,
     BadPlan,
-    Buffer,
+    PlannedBuffer,
     PlannedLaunch,
+    PlannedView,
     Returned,
     Sequence,
     Step,
     StepReader,
-    View,
     accept_buffers,
     accept_grid,
     accept_kernels,
@@ -43,7 +43,7 @@ MOST_DIMENSIONS, MOST_DEPTH, MOST_RESULTS = 5, 4, 64
 
 
 @dataclass
-class Descriptor:
+class RecordedDescriptor:
     """A descriptor of blocks of a tensor, made by the host: sizes and strides count elements."""
 
     element: str  # as Triton names it: fp16, i32
@@ -55,7 +55,7 @@ class Descriptor:
 
 
 @dataclass
-class Parameter:
+class RecordedParameter:
     """An argument of the kernel's function, in the order of the text.
 
     type "pointer": `buffer` and `offset` in bytes, and the `view` of the tensor that was passed; -1: a null pointer.
@@ -69,8 +69,8 @@ class Parameter:
     value: str = ""
     buffer: int = -1
     offset: int = 0
-    view: View | None = None
-    descriptor: Descriptor | None = None
+    view: PlannedView | None = None
+    descriptor: RecordedDescriptor | None = None
 
     @property
     def number(self) -> float | int:
@@ -104,7 +104,7 @@ class Recipe:
 
 
 @dataclass
-class Kernel:
+class RecordedKernel:
     """`source`: MLIR's generic form of the module after the inliner, as our front end makes it of the recipe."""
 
     name: str
@@ -120,8 +120,8 @@ class RecordedCall(Sequence):
     and result are empty.
     """
 
-    buffers: list[Buffer] = field(default_factory=list)  # the arguments first, in the order of the request
-    kernels: list[Kernel] = field(default_factory=list)
+    buffers: list[PlannedBuffer] = field(default_factory=list)  # the arguments first, in the order of the request
+    kernels: list[RecordedKernel] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)  # Fill, Data, PlannedLaunch, Choice
     returned: Returned = field(default_factory=Returned)
     error: Failure | None = None
@@ -149,7 +149,7 @@ def read_recorded(header: dict, arguments: list[TensorSpec]) -> RecordedCall:
     if call.error is not None or call.refusals:
         call.begun = any(items(header, "steps", lambda step: isinstance(step, dict) and step.get("op") in WORK))
         return call
-    call.buffers = items(header, "buffers", lambda data: build(Buffer, data))
+    call.buffers = items(header, "buffers", lambda data: build(PlannedBuffer, data))
     call.steps = StepReader(_parameter).steps(header)
     for alternative in (one for choice in call.choices for one in choice.alternatives):
         alternative.error = ""  # not believed from the child: compiling the configuration tells
@@ -174,9 +174,9 @@ def _object(data: object, what: str) -> dict:
     return data
 
 
-def _kernel(data: object) -> Kernel:
-    data = _object(data, "Kernel")
-    return Kernel(checked(data.get("name"), "str", "name"), _recipe(data.get("recipe")))
+def _kernel(data: object) -> RecordedKernel:
+    data = _object(data, "RecordedKernel")
+    return RecordedKernel(checked(data.get("name"), "str", "name"), _recipe(data.get("recipe")))
 
 
 def _recipe(data: object) -> Recipe:
@@ -278,14 +278,14 @@ def _options(data: object) -> dict[str, Any]:
     return {name: checked(value, LAUNCH_OPTIONS[name], name) for name, value in data.items()}
 
 
-def _parameter(data: object) -> Parameter:
-    data = dict(_object(data, "Parameter"))
+def _parameter(data: object) -> RecordedParameter:
+    data = dict(_object(data, "RecordedParameter"))
     view, described = data.pop("view", None), data.pop("descriptor", None)
-    parameter = build(Parameter, data)
+    parameter = build(RecordedParameter, data)
     if parameter.type in ("pointer", "descriptor"):
         parameter.view = None if view is None else read_view(view)
         if parameter.type == "descriptor":
-            parameter.descriptor = build(Descriptor, described)
+            parameter.descriptor = build(RecordedDescriptor, described)
     elif parameter.type in NUMBER_BYTES:
         accept_number(parameter.type, parameter.number)
     else:
@@ -333,7 +333,7 @@ def _accept_launch(call: RecordedCall, launch: PlannedLaunch) -> None:
             _accept_tensor(call, parameter)
 
 
-def _accept_tensor(call: RecordedCall, parameter: Parameter) -> None:
+def _accept_tensor(call: RecordedCall, parameter: RecordedParameter) -> None:
     """Raises ProtocolError unless a pointer leads into its buffer, to the first element of its view."""
     accept_place(call.buffers, parameter.buffer, parameter.offset)
     view = parameter.view
@@ -344,7 +344,7 @@ def _accept_tensor(call: RecordedCall, parameter: Parameter) -> None:
         _accept_descriptor(parameter.descriptor)
 
 
-def _accept_descriptor(descriptor: Descriptor) -> None:
+def _accept_descriptor(descriptor: RecordedDescriptor) -> None:
     rank = len(descriptor.shape)
     sizes = (
         1 <= rank <= MOST_DIMENSIONS

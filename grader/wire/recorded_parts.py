@@ -31,7 +31,7 @@ class BadPlan(Exception):
 
 
 @dataclass
-class Buffer:
+class PlannedBuffer:
     name: str
     argument: bool
     bytes: int
@@ -39,7 +39,7 @@ class Buffer:
 
 
 @dataclass
-class View:
+class PlannedView:
     """A tensor: `offset` in bytes from the start of a buffer, strides in elements."""
 
     buffer: int
@@ -62,23 +62,23 @@ class Returned:
     dtype: str = ""
     same_as: str = ""  # the argument that it is
     shares_with: str = ""  # the argument whose memory it shares, or "the result of an earlier call"
-    view: View | None = None
+    view: PlannedView | None = None
     line: int = 0  # where its memory was allocated
     items: list[Returned] = field(default_factory=list)
 
 
 @dataclass
 class Fill:
-    view: View
+    view: PlannedView
     value: float | int
     line: int = 0
 
 
 @dataclass
-class Data:
+class PythonNumbers:
     """A few numbers made in Python: the elements of a contiguous view, as they lie in memory."""
 
-    view: View
+    view: PlannedView
     bytes: bytes
     line: int = 0
 
@@ -133,7 +133,7 @@ class Choice:
     tuning: Tuning | None = None  # None: nothing is tried, or this belongs to a launch plan
 
 
-Step = PlannedLaunch | Fill | Data | Choice
+Step = PlannedLaunch | Fill | PythonNumbers | Choice
 
 
 class Sequence:
@@ -174,7 +174,7 @@ class Sequence:
         return next((alternative.error for alternative in chosen if alternative.error), "")
 
 
-def steps_with(steps: list[Step], config: int) -> Iterator[PlannedLaunch | Fill | Data]:
+def steps_with(steps: list[Step], config: int) -> Iterator[PlannedLaunch | Fill | PythonNumbers]:
     for step in steps:
         if isinstance(step, Choice):
             yield from steps_with(step.alternatives[config % len(step.alternatives)].steps, config)
@@ -208,7 +208,7 @@ class StepReader:
         if data.get("op") == "fill":
             return Fill(read_view(data.get("view")), read_number(data.get("value")), line)
         if data.get("op") == "data":
-            return Data(read_view(data.get("view")), _bytes(data.get("bytes")), line)
+            return PythonNumbers(read_view(data.get("view")), _bytes(data.get("bytes")), line)
         if data.get("op") == "choose":
             alternatives = items(data, "alternatives", lambda item: self._alternative(item, depth))
             return Choice(alternatives, line, self._tuning(data.get("tuning"), depth))
@@ -246,8 +246,8 @@ def read_part(place: object, blob: bytes) -> bytes:
     return blob[start : start + size]
 
 
-def read_view(data: object) -> View:
-    view = build(View, data)
+def read_view(data: object) -> PlannedView:
+    view = build(PlannedView, data)
     if view.dtype not in VIEW_BYTES or len(view.shape) != len(view.strides) or min(view.shape, default=0) < 0:
         raise ProtocolError("a view of an unknown dtype, or with a wrong shape")
     return view
@@ -292,7 +292,7 @@ def fields_of(part: Any) -> dict:
         return {**vars(part), "op": "launch", "constants": list(part.constants.items())}
     if isinstance(part, Fill):
         return {**vars(part), "op": "fill", "value": repr(part.value)}
-    if isinstance(part, Data):
+    if isinstance(part, PythonNumbers):
         return {**vars(part), "op": "data", "bytes": part.bytes.hex()}
     return {**vars(part), "op": "choose"} if isinstance(part, Choice) else vars(part)
 
@@ -311,7 +311,7 @@ def accept_number(kind: str, value: float | int) -> None:
         raise ProtocolError(f"a number does not fit its parameter's type {kind}")
 
 
-def accept_buffers(buffers: list[Buffer], arguments: list[TensorSpec]) -> None:
+def accept_buffers(buffers: list[PlannedBuffer], arguments: list[TensorSpec]) -> None:
     given = [buffer for buffer in buffers if buffer.argument]
     if [(buffer.name, buffer.bytes) for buffer in given] != [(spec.name, spec.size) for spec in arguments]:
         raise ProtocolError("the plan's arguments are not those of the request")
@@ -326,11 +326,13 @@ def accept_kernels(kernels: list) -> None:
         raise BadPlan(f"more than {MOST_KERNELS} kernels are compiled for one call")
 
 
-def accept_steps(steps: list[Step], buffers: list[Buffer], accept_launch: Callable[[PlannedLaunch], None]) -> None:
+def accept_steps(
+    steps: list[Step], buffers: list[PlannedBuffer], accept_launch: Callable[[PlannedLaunch], None]
+) -> None:
     if len(steps) > MOST_LAUNCHES:
         raise BadPlan(f"more than {MOST_LAUNCHES} launches and fills in one call")
     for step in steps:
-        if isinstance(step, (Fill, Data)):
+        if isinstance(step, (Fill, PythonNumbers)):
             accept_view(buffers, step.view)
         elif isinstance(step, PlannedLaunch):
             accept_launch(step)
@@ -341,11 +343,14 @@ def accept_steps(steps: list[Step], buffers: list[Buffer], accept_launch: Callab
                 accept_steps(alternative.steps, buffers, accept_launch)
             if step.tuning is not None:
                 accept_steps(step.tuning.before + step.tuning.after, buffers, accept_launch)
-        if isinstance(step, Data) and len(step.bytes) != math.prod(step.view.shape) * VIEW_BYTES[step.view.dtype]:
+        if (
+            isinstance(step, PythonNumbers)
+            and len(step.bytes) != math.prod(step.view.shape) * VIEW_BYTES[step.view.dtype]
+        ):
             raise ProtocolError("numbers made in Python that do not fit their view")
 
 
-def accept_view(buffers: list[Buffer], view: View) -> None:
+def accept_view(buffers: list[PlannedBuffer], view: PlannedView) -> None:
     if not 0 <= view.buffer < len(buffers) or view.offset < 0 or min(view.strides, default=0) < 0:
         raise ProtocolError("a view of no buffer")
     last = sum((size - 1) * stride for size, stride in zip(view.shape, view.strides))
@@ -368,7 +373,7 @@ def accept_grid(launch: PlannedLaunch, kernels: list, least: int = 1) -> None:
         raise ProtocolError("a grid has 1 to 3 sizes")
 
 
-def accept_place(buffers: list[Buffer], buffer: int, offset: int) -> None:
+def accept_place(buffers: list[PlannedBuffer], buffer: int, offset: int) -> None:
     """Raises ProtocolError unless a pointer leads into a buffer, or just behind it."""
     if not 0 <= buffer < len(buffers) or not 0 <= offset <= buffers[buffer].bytes:
         raise ProtocolError("a pointer outside of its buffer")

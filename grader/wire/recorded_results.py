@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.wire.messages import DTYPE_BYTES, TensorSpec
-from grader.wire.recorded_parts import Returned, View
+from grader.wire.recorded_parts import PlannedView, Returned
 
 
 def results_by_name(
     returned: Returned, arguments: Sequence[TensorSpec], returns: Sequence[str], updates: Sequence[str]
-) -> dict[str, View]:
+) -> dict[str, PlannedView]:
     """Returns the view of each result by name: of the returned tensors, then of the arguments that are updated.
 
     Results that are no tensors of the call, or of other dtypes than an entry's, are left out. arguments: the call's
@@ -23,5 +23,5 @@ def results_by_name(
     for name in updates:
         number, spec = specs[name]
         offset = spec.offset * DTYPE_BYTES[spec.dtype]
-        views.setdefault(name, View(number, offset, spec.dtype, list(spec.shape), list(spec.strides)))
+        views.setdefault(name, PlannedView(number, offset, spec.dtype, list(spec.shape), list(spec.strides)))
     return views

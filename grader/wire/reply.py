@@ -15,14 +15,14 @@ from grader.wire.messages import (
     Failure,
     Finding,
     Launch,
+    LoggedAccess,
     Meeting,
     Met,
     TensorSpec,
-    TracedAccess,
     Traffic,
 )
 from grader.wire.recorded_parts import Returned
-from grader.wire.watched_program import WatchedProgram, watched_program
+from grader.wire.traced_program import TracedProgram, traced_program
 
 SAMPLED_FIELDS = ("name", "dtype", "shape", "strides", "grid", "programs", "all_ran", "start", "stored")
 DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}
@@ -93,7 +93,7 @@ class Reply:
     changed: list[str] = field(default_factory=list)  # arguments that the host function filled, though it may not
     sampled: list[Sampled] = field(default_factory=list)  # of each result, where not all programs were run
     traffic: list[Traffic] = field(default_factory=list)
-    trace: list[TracedAccess] = field(default_factory=list)
+    accesses: list[LoggedAccess] = field(default_factory=list)
     meetings: list[Meeting] = field(default_factory=list)
     configurations: list[int] = field(default_factory=lambda: [0])  # numbers of the configurations that can run
     broken: list[BrokenPromise] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Reply:
     printed: list[str] = field(default_factory=list)  # by the kernels
     reached: list[int] = field(default_factory=list)  # lines of kernels that some program has carried out
     left_out: list[int] = field(default_factory=list)  # lines with parts of kernels that no program has carried out
-    watched: list[WatchedProgram] = field(default_factory=list)  # launch by launch
+    traced: list[TracedProgram] = field(default_factory=list)  # launch by launch
     threads: int = 0
     processes: int = 0
 
@@ -130,11 +130,11 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         findings=items(header, "findings", _finding),
         launches=items(header, "launches", _launch),
         traffic=items(header, "traffic", lambda data: build(Traffic, data)),
-        trace=items(header, "trace", lambda data: build(TracedAccess, data)),
+        accesses=items(header, "accesses", lambda data: build(LoggedAccess, data)),
         meetings=items(header, "meetings", _meeting),
         broken=items(header, "broken", lambda data: build(BrokenPromise, data)),
         overflows=items(header, "overflows", lambda data: build(Overflow, data)),
-        watched=items(header, "watched", watched_program),
+        traced=items(header, "traced", traced_program),
         printed=items(header, "printed", lambda data: checked(data, "str", "printed")),
         reached=items(header, "reached", lambda data: checked(data, "int", "reached")),
         left_out=items(header, "left_out", lambda data: checked(data, "int", "left_out")),

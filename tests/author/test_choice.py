@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.author.choice import Choice
+from grader.author.choice import ProofChoice
 from grader.author.proof import Proof
 
 KINDS = ["stub", "solution", *["accepted"] * 5, *["mutant"] * 40, "cheat"]
@@ -15,7 +15,7 @@ FIRST = {proof.name: ("test_a",) for proof in PROOFS if proof.kind == "mutant"}
 
 
 def ways(**chosen):
-    return list(Choice(**chosen).ways("03_few", PROOFS, FIRST))
+    return list(ProofChoice(**chosen).ways("03_few", PROOFS, FIRST))
 
 
 def test_all_are_made_and_each_kind_once_with_the_command_of_a_learner():

@@ -10,7 +10,7 @@ from grader.author import proven_answers
 from grader.author.facts import NoFact, fact_of, figures_of
 from grader.author.proven_answers import complaint_of, complaints
 from grader.course.folder import Folder, all_folders
-from grader.course.questions import Question, same_number
+from grader.course.questions import LessonQuestion, same_number
 from tests.conftest import ROOT
 
 MASKED_ADD, SOFTMAX, ONLINE, SPLIT, MATMUL = (
@@ -81,8 +81,8 @@ def test_a_proof_that_tells_nothing_is_a_sentence(proof, said):
     assert said in str(why.value)
 
 
-def asked(answer: float | str, *choices: str, **proof: object) -> Question:
-    return Question("How many?", answer, "Because.", "course programs 01", {"fact": "programs"} | proof, choices)
+def asked(answer: float | str, *choices: str, **proof: object) -> LessonQuestion:
+    return LessonQuestion("How many?", answer, "Because.", "course programs 01", {"fact": "programs"} | proof, choices)
 
 
 @pytest.mark.parametrize(

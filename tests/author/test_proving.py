@@ -62,7 +62,7 @@ def test_where_the_first_tests_do_not_reject_it_all_are_asked_in_their_order(ask
 
 
 def test_an_error_of_the_graders_is_a_complaint(monkeypatch):
-    monkeypatch.setattr("grader.judge.uses.Check.verdict", lambda use, judge: 1 // 0)
+    monkeypatch.setattr("grader.judge.uses.CheckUse.verdict", lambda use, judge: 1 // 0)
     assert "not judged: the grader failed with ZeroDivisionError" in run(mutant("no_mask"), Way()).complaint
 
 

@@ -28,7 +28,7 @@ def course(tmp_path) -> Course:
 
 
 def test_the_commit_that_was_written_is_read_again(course):
-    assert record.record_of(course.path) == record.Record(git_text(course.path, "rev-parse", "HEAD~1"), SEED)
+    assert record.record_of(course.path) == record.ProofRecord(git_text(course.path, "rev-parse", "HEAD~1"), SEED)
 
 
 @pytest.mark.parametrize(

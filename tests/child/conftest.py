@@ -13,10 +13,10 @@ import torch
 
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judge.kernel_texts import add_texts
-from grader.judge.run import Recorded
+from grader.judge.run import PackedCall
 from grader.processes.child import ChildProcess
 from grader.processes.front_end_process import FrontEnd
-from grader.processes.triton_forkserver_client import shared_nursery
+from grader.processes.triton_forkserver_client import shared_triton_fork_server
 from grader.submission.text import Submission
 from grader.wire.messages import InterpretRequest, RecordRequest, TensorSpec
 from grader.wire.recorded_call import read_recorded
@@ -47,7 +47,7 @@ class Child:
     def __init__(self):
         self.process, self.interpreter = ChildProcess(DEFAULT_MODEL), ChildProcess()
         self.front_end: FrontEnd | None = None  # of the file that is loaded
-        self.nursery = shared_nursery(DEFAULT_MODEL)
+        self.triton_server = shared_triton_fork_server(DEFAULT_MODEL)
 
     def load(self, source: str | bytes | Path, filename: str = "submission.py") -> Reply:
         if isinstance(source, Path):
@@ -76,7 +76,7 @@ class Child:
             return Reply(error={"kind": "not-recordable", "type": "", "message": str(refused), "line": 0})
         refusals = header["refusals"]
         add_texts(call, lambda recipe: self.front_end.text(recipe, constants=request.constants))
-        recorded_call = Recorded(call)
+        recorded_call = PackedCall(call)
         told = recorded_call.reply(options.get("writable", []))
         result = {name: value for name, value in asdict(told.result).items() if name not in ("view", "items")}
         recorded = {"result": result, "refusals": refusals, "launches": [], "findings": []}

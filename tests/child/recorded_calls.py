@@ -12,7 +12,7 @@ import torch
 from grader.gpu.models import MODELS
 from grader.judge.kernel_texts import add_texts
 from grader.processes.front_end_process import FrontEnd
-from grader.processes.submission_process import Runner
+from grader.processes.submission_process import SubmissionProcess
 from grader.submission.text import Submission
 from grader.wire.messages import RecordRequest, TensorSpec
 from grader.wire.recorded_call import RecordedCall, read_recorded
@@ -46,7 +46,7 @@ class Recording:
         self.filename = source.name if isinstance(source, Path) else "submission.py"
         model = MODELS[target]
         of = Submission(Path(self.filename), self.text.encode()), self.filename, model
-        self.runner, self.front_end = Runner(*of), FrontEnd(*of)
+        self.runner, self.front_end = SubmissionProcess(*of), FrontEnd(*of)
         self.header: dict = {}
         self.specs: list[TensorSpec] = []
 

@@ -13,7 +13,7 @@ def failed(reply):
 
 
 def test_ready_says_the_versions(fresh_child):
-    assert set(fresh_child.nursery.versions) == {"python", "torch", "triton", "numpy"}
+    assert set(fresh_child.triton_server.versions) == {"python", "torch", "triton", "numpy"}
 
 
 def test_files_that_do_not_load(child):

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from grader.wire.messages import CAPABILITY, MULTIPROCESSORS
-from grader.wire.recorded_parts import Data, Fill, PlannedLaunch
+from grader.wire.recorded_parts import Fill, PlannedLaunch, PythonNumbers
 from tests.child.recorded_calls import entry, meta
 
 ASKED = """
@@ -130,7 +130,7 @@ def test_a_few_numbers_made_in_python_are_bytes_of_the_plan(recording, made):
     assert call.error is None and not call.refusals
     data, launch = call.steps
     dtype, shape, content = DATA[made]
-    assert isinstance(data, Data) and data.line
+    assert isinstance(data, PythonNumbers) and data.line
     assert (data.view.dtype, data.view.shape, data.bytes) == (dtype, shape, content)
     assert launch.parameters[1].buffer == data.view.buffer == call.returned.view.buffer
 

@@ -177,7 +177,7 @@ def answers(calls: dict[str, list[int]], sandbox: int | None = None) -> dict[str
 def isolation(request) -> int | None:
     if request.param == "strict" and bubblewrap.missing():
         pytest.skip(bubblewrap.missing())
-    return bubblewrap.RECORDER if request.param == "strict" else None
+    return bubblewrap.SUBMISSION if request.param == "strict" else None
 
 
 @pytest.fixture(scope="module")

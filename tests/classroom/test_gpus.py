@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.classroom.cluster import gpus
-from grader.gpu.nvml import Gpu
+from grader.gpu.nvml import NvmlGpu
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from grader.gpu.nvml import Gpu
      ("GPU-aaa", ["GPU-aaa1"]), ("7", [])],
 )  # fmt: skip
 def test_the_gpus_that_may_be_used(monkeypatch, visible, found):
-    here = [Gpu(0, "GPU-aaa1", "NVIDIA T4", (7, 5)), Gpu(1, "GPU-bbb2", "NVIDIA T4", (7, 5))]
+    here = [NvmlGpu(0, "GPU-aaa1", "NVIDIA T4", (7, 5)), NvmlGpu(1, "GPU-bbb2", "NVIDIA T4", (7, 5))]
     monkeypatch.setattr(gpus, "gpus", lambda: here)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:

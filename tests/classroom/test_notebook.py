@@ -16,8 +16,8 @@ from grader.classroom.rubric import RubricError, points_of
 from grader.course.folder import Folder, all_folders
 from grader.course.questions import questions_of
 from grader.course.regions import marked_regions
-from grader.learn.notebook_cells import predict
-from grader.learn.notebook_parts import lesson_of
+from grader.learn.notebooks.cells import predict
+from grader.learn.notebooks.parts import lesson_of
 from tests.classroom.instructor import ROOT, environment, points_without_speed, solution
 from tests.conftest import mutant
 from tests.waiting import NEVER
@@ -128,7 +128,7 @@ def test_a_cell_says_which_answers_are_right(capsys, answers, said):
 
 
 def test_questions_that_are_not_there_are_a_sentence(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("grader.learn.notebook_cells.COURSE", tmp_path)
+    monkeypatch.setattr("grader.learn.notebooks.cells.COURSE", tmp_path)
     predict("03_softmax", 1, 2)
     assert "was not installed from a copy of the course" in capsys.readouterr().out
 

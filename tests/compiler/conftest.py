@@ -9,7 +9,7 @@ from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
 
-from grader.compiler.compiler_client import Compiler
+from grader.compiler.compiler_client import CompilerClient
 from grader.front_end.ttir_text import source_of
 from tests.compiler.by_hand import kernels_of
 from tests.compiler.launch_plans import recording  # noqa: F401
@@ -52,7 +52,7 @@ def text(softmax) -> str:
 
 
 @pytest.fixture(scope="module")
-def compiler() -> Iterator[Compiler]:
-    made = Compiler()
+def compiler() -> Iterator[CompilerClient]:
+    made = CompilerClient()
     yield made
     made.end()

@@ -11,9 +11,9 @@ import torch
 from grader.compiler.machine_code import MachineCode
 from grader.gpu.models import MODELS
 from grader.gpu.plan import Plan, sent
-from grader.judge.kernel_texts import recorded_call
+from grader.judge.kernel_texts import record_call
 from grader.processes.front_end_process import FrontEnd
-from grader.processes.submission_process import Runner
+from grader.processes.submission_process import SubmissionProcess
 from grader.submission.text import Submission
 from grader.wire.messages import RecordRequest
 from grader.wire.recorded_results import results_by_name
@@ -36,14 +36,14 @@ class Recording:
         self.filename = source.name if isinstance(source, Path) else "submission.py"
         self.model = MODELS[target]
         of = Submission(Path(self.filename), self.text.encode()), self.filename, self.model
-        self.runner, self.front_end = Runner(*of), FrontEnd(*of)
+        self.runner, self.front_end = SubmissionProcess(*of), FrontEnd(*of)
         self.code = MachineCode(self.model)
         self.header: dict = {}  # as the last plan is sent to a replay process
         self.blob = b""
 
     def plan(self, entry: str, *texts: str, constants: dict | None = None, **arguments: torch.Tensor) -> Plan:
         self.specs = specs = [spec_of(name, tensor) for name, tensor in arguments.items()]
-        call = recorded_call(RecordRequest(entry, specs, constants or {}), self.runner, self.front_end, LIMIT)
+        call = record_call(RecordRequest(entry, specs, constants or {}), self.runner, self.front_end, LIMIT)
         plan = self.code.plan(call, specs, results_by_name(call.returned, specs, ["z"], []), texts)
         self.header, self.blob = sent(plan)
         return plan

@@ -9,15 +9,15 @@ import pytest
 
 from grader import normal
 from grader.compiler import result
-from grader.compiler.compiler_client import Compiler
+from grader.compiler.compiler_client import CompilerClient
 from grader.compiler.result import Failed, Metadata
 from grader.course.trial import Trial
 from grader.explain.verdict import PASS, Verdict
 from grader.gpu.amd import excess, facts_of
 from grader.gpu.models import AMD
-from grader.gpu.plan import Kernel
+from grader.gpu.plan import PlannedKernel
 from grader.judge.amd_code import told_with
-from grader.judge.uses import Compiled
+from grader.judge.uses import CompiledUse
 from grader.numerics.arguments import Recipe
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import Alternative, Choice, PlannedLaunch
@@ -34,7 +34,7 @@ def told(bench, id: str, target: str, data: tuple[Recipe, ...], change: tuple[st
     assert change[0] in source
     judge = bench(source.replace(*change, 1), id).judge
     judge.run.amd = AMD[target]
-    verdict = Compiled.of("test_code", *data).verdict(judge)
+    verdict = CompiledUse.of("test_code", *data).verdict(judge)
     assert verdict.outcome == PASS, verdict.lines
     judged, _, amd = verdict.note.partition("; ")
     assert judged.startswith("sm_90: ")
@@ -67,7 +67,7 @@ def test_too_many_warps_are_told():
 
 
 def test_what_cannot_be_compiled_is_a_failure():
-    compiler = Compiler()
+    compiler = CompilerClient()
     try:
         assert isinstance(compiler.assembly("no kernel", {}, AMD["gfx942"]), Failed)
     finally:
@@ -109,8 +109,8 @@ def test_registers_spills_accesses_and_instructions_are_read():
 def test_a_configuration_that_launches_nothing_is_passed_over(steps, note):
     choice = Choice([Alternative("BLOCK: 1", "", []), Alternative("BLOCK: 2", "", steps)])
     call = RecordedCall(kernels=["kernel"], steps=[choice])
-    made = Kernel("kernel", 0, 8, 1, 1, False, False, texts={"amdgcn": ASSEMBLY})
-    code = SimpleNamespace(assembly=lambda kernel, model: result.Compiled(made, Metadata()))
+    made = PlannedKernel("kernel", 0, 8, 1, 1, False, False, texts={"amdgcn": ASSEMBLY})
+    code = SimpleNamespace(assembly=lambda kernel, model: result.CompilerResult(made, Metadata()))
     recorded = SimpleNamespace(call=call)
     run = SimpleNamespace(amd=AMD["gfx1100"], filename="softmax.py", machine_code=code, recorded=lambda *_: recorded)
     verdict = told_with(Verdict(PASS, note="sm_90"), run, exercise_of("03_softmax"), Trial("", (), None, ""))

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from grader.child.landlock import abi_here
-from grader.compiler.compiler_client import Compiler
-from grader.compiler.result import Compiled, Failed, read_answer
+from grader.compiler.compiler_client import CompilerClient
+from grader.compiler.result import CompilerResult, Failed, read_answer
 from grader.gpu.models import AMD, MODELS
 from grader.gpu.plan import BadPlan, Plan, accept
 from grader.processes.descendants import own_children
@@ -181,7 +181,7 @@ def test_one_that_is_killed_is_replaced(compiler, still_right, text):
     os.kill(compiler.pid, signal.SIGKILL)
     failed = compiler.compile(text + "\n\n", OPTIONS, MODEL)
     assert failed == Failed("died", "it ended by signal 9.")
-    assert isinstance(compiler.compile(text + "\n\n", OPTIONS, MODEL), Compiled)  # the failure was not kept
+    assert isinstance(compiler.compile(text + "\n\n", OPTIONS, MODEL), CompilerResult)  # the failure was not kept
 
 
 def test_it_is_limited_and_fenced(compiler):
@@ -193,8 +193,8 @@ def test_it_is_limited_and_fenced(compiler):
 
 
 def test_nothing_is_left_of_it(text):
-    compiler = Compiler()
-    assert isinstance(compiler.compile(text, OPTIONS, MODEL), Compiled)
+    compiler = CompilerClient()
+    assert isinstance(compiler.compile(text, OPTIONS, MODEL), CompilerResult)
     pid, folder = compiler.pid, Path(os.readlink(f"/proc/{compiler.pid}/cwd"))
     assert [path.name for path in folder.iterdir()] == ["said"]
     compiler.end()
@@ -203,7 +203,7 @@ def test_nothing_is_left_of_it(text):
 
 
 def test_nothing_is_left_where_nobody_ended_it(tmp_path):
-    program = "from grader.compiler.compiler_client import Compiler; print(Compiler().versions)"
+    program = "from grader.compiler.compiler_client import CompilerClient; print(CompilerClient().versions)"
     given = {**os.environ, "TMPDIR": str(tmp_path)}
     said = subprocess.run([sys.executable, "-c", program], env=given, cwd=ROOT, capture_output=True, timeout=LIMIT)
     assert b"triton" in said.stdout and not list(tmp_path.iterdir())

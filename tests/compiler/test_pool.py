@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.compiler.compiler_pool import Pool
-from grader.compiler.result import Compiled, Failed
+from grader.compiler.compiler_pool import CompilerPool
+from grader.compiler.result import CompilerResult, Failed
 from grader.gpu.models import MODELS
 from grader.processes.child import own_children
 from tests.compiler.conftest import OPTIONS
@@ -17,8 +17,8 @@ MODEL = MODELS["sm_90"]
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
-    made = Pool(most=2)
+def pool() -> Iterator[CompilerPool]:
+    made = CompilerPool(most=2)
     yield made
     made.end()
 
@@ -31,7 +31,7 @@ def test_a_text_is_compiled_once_for_each_set_of_options_and_parts(pool, text):
     first = pool.compile(text, OPTIONS, MODEL, ())
     assert pool.compile(text, dict(reversed(OPTIONS.items())), MODEL, []) is first
     others = [pool.compile(text, warps(2), MODEL, ()), pool.compile(text, OPTIONS, MODEL, ("ptx",))]
-    assert first not in others and all(isinstance(one.result(LIMIT), Compiled) for one in (first, *others))
+    assert first not in others and all(isinstance(one.result(LIMIT), CompilerResult) for one in (first, *others))
     assert others[1].result().kernel.texts.keys() == {"ptx"}
 
 
@@ -49,17 +49,17 @@ def test_what_was_cancelled_before_it_began_is_asked_anew(pool, text):
     waiting = begun[-1]
     assert waiting.cancel()
     again = pool.compile(text, warps(8), MODEL, ())
-    assert again is not waiting and isinstance(again.result(LIMIT), Compiled)
+    assert again is not waiting and isinstance(again.result(LIMIT), CompilerResult)
 
 
 def test_a_refusal_is_kept_and_a_process_that_died_is_asked_again(pool, text, monkeypatch):
     refused = pool.compile("no text", OPTIONS, MODEL, ())
     assert refused.result(LIMIT).what == "text" and pool.compile("no text", OPTIONS, MODEL, ()) is refused
-    monkeypatch.setattr("grader.compiler.compiler_client.Compiler.compile", lambda *_: Failed("died"))
+    monkeypatch.setattr("grader.compiler.compiler_client.CompilerClient.compile", lambda *_: Failed("died"))
     died = pool.compile(text, OPTIONS, MODEL, ())
     assert died.result(LIMIT).what == "died"
     monkeypatch.undo()
-    assert isinstance(pool.compile(text, OPTIONS, MODEL, ()).result(LIMIT), Compiled)
+    assert isinstance(pool.compile(text, OPTIONS, MODEL, ()).result(LIMIT), CompilerResult)
 
 
 def test_it_ends_at_once_whatever_is_being_compiled(pool, text):

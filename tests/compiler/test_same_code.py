@@ -10,11 +10,11 @@ import pytest
 import torch
 from triton.compiler.compiler import ASTSource
 
-from grader.compiler.result import Compiled
+from grader.compiler.result import CompilerResult
 from grader.front_end.file_kernels import FileKernels
 from grader.gpu.models import MODELS
 from grader.gpu.plan import TEXTS
-from grader.wire.recorded_call import Kernel
+from grader.wire.recorded_call import RecordedKernel
 from tests.child.recorded_calls import LIMIT, Recording, meta
 from tests.compiler.by_hand import compiled
 from tests.compiler.conftest import OPTIONS
@@ -68,7 +68,7 @@ CALLS = {  # file or text, entry, arguments at a size of real work
 TARGETS = [("sm_90", name) for name in CALLS] + [("sm_80", "host descriptors"), ("sm_80", "05"), ("sm_100", "atomics")]
 
 
-def own_source(recording: Recording, kernel: Kernel) -> ASTSource:
+def own_source(recording: Recording, kernel: RecordedKernel) -> ASTSource:
     """The kernel as Triton compiles it by itself, its file where the front end wrote it: so the texts agree."""
     with contextlib.chdir(recording.front_end._child.folder):
         file = FileKernels(recording.filename, recording.text.encode())
@@ -88,7 +88,7 @@ def test_text_becomes_the_same_code(compiler, target, name):
             expected, _ = compiled(own_source(recording, kernel), model.arch, **options)
             # While the file is there: the assembler notes its date and its size beside the numbers of lines.
             made = compiler.compile(kernel.source, kernel.recipe.options, model, TEXTS, LIMIT)
-            assert isinstance(made, Compiled), made
+            assert isinstance(made, CompilerResult), made
             assert [name for name in TEXTS if made.kernel.texts[name] != expected[name]] == []
             assert made.kernel.code == expected["cubin"]
     finally:

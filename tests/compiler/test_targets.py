@@ -15,7 +15,7 @@ from grader.explain.verdict import PASS, SKIPPED
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.judge.judge import Judge
 from grader.judge.run import Run
-from grader.judge.uses import Compiled, asked
+from grader.judge.uses import CompiledUse, asked
 from tests.conftest import ROOT
 from tests.slow import in_turn
 
@@ -49,7 +49,7 @@ def judge():
 @pytest.mark.parametrize("id, target", TRIED)
 def test_the_solution_compiles_for_each_generation(judge, id, target):
     one = judge(id, target)
-    for call in asked(load_test_file(FOLDERS[id]), Compiled):
+    for call in asked(load_test_file(FOLDERS[id]), CompiledUse):
         verdict = call.verdict(one)
         assert verdict.outcome in (PASS, SKIPPED), verdict.lines
         assert verdict.note.startswith(f"{target}: ")
@@ -64,5 +64,5 @@ def test_tiles_of_fp32_fit_each_generation_and_spill_nothing(judge, target, prec
     assert text.count("tf32x3") == 1
     changed.write_text(text.replace("tf32x3", precision))
     one = judge(folder.id, target, str(changed), dtypes=("float32",))
-    verdict = Compiled.of("a test", *[normal(4096, 4096)] * 2).verdict(one)
+    verdict = CompiledUse.of("a test", *[normal(4096, 4096)] * 2).verdict(one)
     assert verdict.outcome == PASS and verdict.note.startswith(f"{target}: "), verdict.lines

@@ -17,9 +17,9 @@ from grader.front_end.ttir_text import source_of
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judge.judge import Judge
 from grader.judge.run import Run
-from grader.judge.uses import Drawn, asked
+from grader.judge.uses import DrawnUse, asked
 from grader.numerics.arguments import without_values
-from grader.wire.recorded_call import Kernel
+from grader.wire.recorded_call import RecordedKernel
 from tests.conftest import ROOT
 from tests.slow import drawn
 
@@ -31,7 +31,7 @@ for id, paths in ACCEPTED.items():
 EVERY = 6  # of the calls that the tests draw
 
 
-def text_in_a_context_of_its_own(file: FileKernels, kernel: Kernel, constants: dict[str, int]) -> str:
+def text_in_a_context_of_its_own(file: FileKernels, kernel: RecordedKernel, constants: dict[str, int]) -> str:
     recipe = json.loads(json.dumps(dataclasses.asdict(kernel.recipe))) | {"set": constants}
     target, context = GPUTarget("cuda", DEFAULT_MODEL.arch, 32), ir.context()
     backend = make_backend(target)
@@ -42,12 +42,12 @@ def text_in_a_context_of_its_own(file: FileKernels, kernel: Kernel, constants: d
     return source_of(file.source(recipe).make_ir(target, options, *made))
 
 
-def kernels_of(folder: Folder, run: Run) -> list[tuple[Kernel, dict[str, int]]]:
+def kernels_of(folder: Folder, run: Run) -> list[tuple[RecordedKernel, dict[str, int]]]:
     """Of some of the drawn calls of the exercise's tests, all recorded in one child: with the constants they set."""
     judge = Judge(load_test_file(folder).exercise, run)
-    drawn = [use.trials(judge) for use in asked(load_test_file(folder), Drawn)]
+    drawn = [use.trials(judge) for use in asked(load_test_file(folder), DrawnUse)]
     trials = [trial for trials in drawn for trial in trials[::EVERY]]
-    calls = [run.recorded(judge.exercise, trial, without_values(trial.data, trial.dtype)).call for trial in trials]
+    calls = [run.recorded_call(judge.exercise, trial, without_values(trial.data, trial.dtype)).call for trial in trials]
     assert not any(call.error for call in calls)
     made = [(kernel, trial.constants) for trial, call in zip(trials, calls) for kernel in call.kernels]
     return list({kernel.source: (kernel, constants) for kernel, constants in made}.values())

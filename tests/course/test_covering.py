@@ -11,7 +11,7 @@ from grader.course.covering import Cell, Covering, Row
 from grader.course.drawn_calls import MOST_CALLS, drawn_calls
 from grader.course.folder import all_folders, load_test_file
 from grader.course.promise import Between, Kind, Promised, contiguous, stated, upto
-from grader.judge.uses import Drawn, asked
+from grader.judge.uses import DrawnUse, asked
 from grader.numerics.data_sets import normal, subnormal, unusual
 from tests.conftest import ROOT
 
@@ -91,7 +91,7 @@ def test_all_pairs_of_a_small_promise_meet_in_a_run(seed):
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_every_kind_of_value_meets_every_dtype_in_every_exercise(folder):
     module = load_test_file(folder)
-    uses = asked(module, Drawn)
+    uses = asked(module, DrawnUse)
     promises = [use.promise(module.exercise) for use in uses]
     for seed, (use, promise) in product(SEEDS, zip(uses, promises)):
         calls = drawn_calls(promise, seed, use.test)

@@ -34,12 +34,12 @@ from grader.author.mutants import mutants_of
 from grader.course.drawn_calls import MOST_CALLS, drawn_calls
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.large_calls import large_calls
-from grader.course.promise import Between, Call, Promise, stated
+from grader.course.promise import Between, DrawnCall, StatedPromise, stated
 from grader.course.simpler_calls import simpler, smallest
 from grader.explain.verdict import Verdict
 from grader.judge.drawn_trials import DrawnTrials, drawn_verdict
 from grader.judge.judge import Judge
-from grader.judge.uses import Drawn, asked
+from grader.judge.uses import DrawnUse, asked
 from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, whole
 from grader.numerics.layouts import (
     ALIGNED_ROWS,
@@ -65,18 +65,18 @@ FOLDERS = all_folders(ROOT)
 BLOCKS = dict(BLOCK_M=32, BLOCK_N=32)
 
 
-def promises_of(folder: Folder) -> list[tuple[Promise, str]]:
+def promises_of(folder: Folder) -> list[tuple[StatedPromise, str]]:
     module = load_test_file(folder)
-    uses = asked(module, Drawn)
+    uses = asked(module, DrawnUse)
     return [(use.promise(module.exercise), use.test) for use in uses]
 
 
-def promise_of(folder: Folder) -> tuple[Promise, str]:
+def promise_of(folder: Folder) -> tuple[StatedPromise, str]:
     """The first that the exercise states, which all of its calls are drawn of."""
     return promises_of(folder)[0]
 
 
-def a_promise(**changes) -> Promise:
+def a_promise(**changes) -> StatedPromise:
     options = dict(
         sizes={"B": upto(3, block=1), "M": upto(150, BLOCK_M=64), "N": upto(150, least=0, once=4000, BLOCK_N=64)},
         x=any_strides("B", "M", "N", values=(normal, large, unusual)),
@@ -115,7 +115,7 @@ def test_calls_up_to_a_limit_are_at_it_and_on_the_way_to_it():
     assert min(between) < 2**16 and max(between) > 2**22  # each power of two is as likely as any other
 
 
-def _is_far_apart(promise: Promise, call: Call) -> bool:
+def _is_far_apart(promise: StatedPromise, call: DrawnCall) -> bool:
     return any(_reach(data) > 2**30 > 100 * data.elements for data in promise.data(call) if data.layout.steps)
 
 
@@ -153,7 +153,7 @@ def test_what_an_exercise_promises_occurs_in_every_run(folder, seed):
         _occurs(promise, drawn_calls(promise, seed, test))
 
 
-def _occurs(promise: Promise, calls: list[Call]) -> None:
+def _occurs(promise: StatedPromise, calls: list[DrawnCall]) -> None:
     assert len(calls) <= MOST_CALLS
     assert {call.dtype for call in calls} == set(promise.dtypes)
     for name, argument in promise.arguments.items():
@@ -465,7 +465,7 @@ NO_NAN = LANES.format(mask="offsets < N", stored="tl.where(z == z, z, 0.0)")
 SIXTEENS = LANES.format(mask="(offsets < N) | (N % 16 == 0)", stored="z")
 
 
-def verdict_on(judge: Judge, promise: Promise, test: str) -> Verdict:
+def verdict_on(judge: Judge, promise: StatedPromise, test: str) -> Verdict:
     return drawn_verdict(judge, DrawnTrials(judge.exercise, judge.run, test, promise))
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from grader.course.folder import Folder
-from grader.course.questions import BadQuestion, NoAnswer, Question, number_text, questions_of
+from grader.course.questions import BadQuestion, LessonQuestion, NoAnswer, number_text, questions_of
 
 STATED = """
 [[questions]]
@@ -29,8 +29,8 @@ def written(folder: Folder, text: str) -> Folder:
     return folder
 
 
-def question(answer: float | str, *choices: str) -> Question:
-    return Question("How many?", answer, "Because.", "course programs 01", choices=choices)
+def question(answer: float | str, *choices: str) -> LessonQuestion:
+    return LessonQuestion("How many?", answer, "Because.", "course programs 01", choices=choices)
 
 
 def test_a_lesson_without_a_file_has_no_questions(folder):
@@ -120,4 +120,4 @@ def test_numbers_as_they_are_shown(number, text):
     ],
 )
 def test_the_command_shows_what_it_promises(proof, shown_by, said):
-    assert Question("How many?", 3, "Because.", shown_by, proof).where_shown == said
+    assert LessonQuestion("How many?", 3, "Because.", shown_by, proof).where_shown == said

@@ -10,7 +10,7 @@ import pytest
 from grader.doctor import gpu_probe
 from grader.doctor.ceiling_words import Ceiling, percent
 from grader.doctor.doctor import judged_here
-from grader.doctor.gpu_probe import Found, describe, examine_gpu, tell, why_ended
+from grader.doctor.gpu_probe import FoundGpu, describe, examine_gpu, tell, why_ended
 from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, Measurement, Round
 from grader.gpu.device import Device
 from grader.gpu.models import MODELS
@@ -116,7 +116,7 @@ def test_the_gpu_in_words():
 # ---- where it cannot be measured ------------------------------------------------------------------------------------
 
 
-def examined(monkeypatch, device) -> tuple[Found, list[tuple[str, str, bool]]]:
+def examined(monkeypatch, device) -> tuple[FoundGpu, list[tuple[str, str, bool]]]:
     monkeypatch.setattr(gpu_probe, "device_here", lambda: device)
     lines: list[tuple[str, str, bool]] = []
     return examine_gpu(lambda *line: lines.append(line), lambda text: contextlib.nullcontext()), lines
@@ -124,12 +124,12 @@ def examined(monkeypatch, device) -> tuple[Found, list[tuple[str, str, bool]]]:
 
 def test_no_gpu_is_no_fault(monkeypatch):
     found, lines = examined(monkeypatch, "no GPU")
-    assert found == Found() and lines == [("GPU", "none found: not needed; a GPU adds large sizes and speed", True)]
+    assert found == FoundGpu() and lines == [("GPU", "none found: not needed; a GPU adds large sizes and speed", True)]
 
 
 def test_a_gpu_that_cannot_be_used_says_why(monkeypatch):
     found, lines = examined(monkeypatch, "the driver says CUDA_ERROR_SYSTEM_NOT_READY")
-    assert found == Found(here=True)
+    assert found == FoundGpu(here=True)
     assert lines == [("GPU", "there is one, and it cannot be used: the driver says CUDA_ERROR_SYSTEM_NOT_READY", False)]
 
 
@@ -148,10 +148,10 @@ def test_a_process_that_cannot_reach_the_gpu_is_a_sentence(monkeypatch):
 @pytest.mark.parametrize(
     ("found", "judged"),
     [
-        (Found(), "Not here: speed."),
-        (Found(here=True), "Not here: large sizes in full and speed, since the GPU cannot be used."),
-        (Found(True, True), "large sizes, bf16 and speed, which may come out as inconclusive."),
-        (Found(True, True, True), "On the GPU: large sizes, bf16 and speed."),
+        (FoundGpu(), "Not here: speed."),
+        (FoundGpu(here=True), "Not here: large sizes in full and speed, since the GPU cannot be used."),
+        (FoundGpu(True, True), "large sizes, bf16 and speed, which may come out as inconclusive."),
+        (FoundGpu(True, True, True), "On the GPU: large sizes, bf16 and speed."),
     ],
 )
 def test_the_last_lines_say_what_is_judged_here(found, judged):

@@ -7,7 +7,7 @@ import pytest
 from grader import normal
 from grader.explain.cost import TrafficLimits, at_its_store, traffic_verdict
 from grader.explain.verdict import FAIL, PASS
-from grader.judge.uses import Compiled
+from grader.judge.uses import CompiledUse
 from grader.submission.text import read_submission
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
@@ -79,7 +79,9 @@ def test_threads_of_all_blocks_of_a_program_share_its_tile(bench):
     source = (ROOT / "solutions/01_masked_add/masked_add.py").read_text(encoding="utf-8")
     text = source.replace("num_warps=8", "num_warps=4, num_ctas=2")
     assert text != source
-    verdict = Compiled.of("test_code", normal(4096), normal(4096), vectors=True, BLOCK_N=256).verdict(bench(text).judge)
+    verdict = CompiledUse.of("test_code", normal(4096), normal(4096), vectors=True, BLOCK_N=256).verdict(
+        bench(text).judge
+    )
     assert verdict.lines[1] == (
         "The tile is shared by 256 threads (8 warps) and leaves each 4 bytes: make the tile larger."
     )

@@ -8,7 +8,7 @@ from grader import normal
 from grader.compiler.machine_code import MachineCode
 from grader.explain.verdict import PASS
 from grader.gpu.models import MODELS
-from grader.judge.uses import Compiled
+from grader.judge.uses import CompiledUse
 from tests.conftest import ROOT, mutant
 
 ID = "23_descriptor_matmul"
@@ -97,10 +97,10 @@ def test_a_launch_without_memory_for_descriptors_says_who_has_to_provide_it(benc
 
 @pytest.mark.parametrize(("target", "moved_by_pointers"), [("sm_90", "no-descriptors"), ("sm_80", "")])
 def test_tiles_that_are_moved_by_pointers_count_where_there_is_another_way(bench, target, moved_by_pointers):
-    use = Compiled.of("test", normal(256, 256), normal(256, 256), tensor_cores=True, descriptors=True)
+    use = CompiledUse.of("test", normal(256, 256), normal(256, 256), tensor_cores=True, descriptors=True)
     for text, id in ((SOLUTION, ""), (mutant(f"{ID}/pointers"), moved_by_pointers)):
         judged = bench(text, ID)
-        judged.run.model = judged.run.recorder.model = MODELS[target]
+        judged.run.model = judged.run.process.model = MODELS[target]
         judged.run.machine_code = MachineCode(MODELS[target])
         verdict = use.verdict(judged.judge)
         assert verdict.id == id

@@ -21,7 +21,7 @@ from grader import (
     uniform,
 )
 from grader.explain.verdict import FAIL, PASS, Verdict
-from grader.judge.uses import Check
+from grader.judge.uses import CheckUse
 from grader.numerics.layouts import transposed
 from tests.conftest import ROOT, mutant
 
@@ -256,7 +256,7 @@ def test_one_element_that_lost_a_digit_is_not_taken_for_a_sum_without_its_last_t
     source = mutant("05_grouped_matmul/rounds_from_1024_terms_on")
     judge = bench(source, "05_grouped_matmul").judge
     for K in (1128, 1136, 1145):  # here both give the same element: the case's name, with the seed, makes the numbers
-        verdict = Check.of(f"t{K}", uniform(1, K), uniform(K, 1)).verdict(judge)
+        verdict = CheckUse.of(f"t{K}", uniform(1, K), uniform(K, 1)).verdict(judge)
         assert verdict.outcome == FAIL and verdict.id == "low-precision", verdict.lines
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from grader.explain import gpu_findings, speed
-from grader.explain.speed import Speed
+from grader.explain.speed import MeasuredSpeeds
 from grader.explain.verdict import FAIL, PASS, SKIPPED
 from grader.gpu import device
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Overrun, Round, Summary
@@ -17,7 +17,7 @@ from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.pool.replay_process import ReplayEnded
 
-FAST = Speed("copy", 0.80, 0.91, 3.921e12, 4.3e12, 2.6e12, samples=2)
+FAST = MeasuredSpeeds("copy", 0.80, 0.91, 3.921e12, 4.3e12, 2.6e12, samples=2)
 
 
 def test_a_fast_kernel_is_told_its_rate_its_share_the_gate_and_torch():
@@ -28,16 +28,16 @@ def test_a_fast_kernel_is_told_its_rate_its_share_the_gate_and_torch():
 
 
 def test_a_pass_just_below_the_gate_says_so():
-    assert "within the measuring grace" in speed.fast_enough(Speed("copy", 0.8, 0.79, 3e12, 4e12)).note
+    assert "within the measuring grace" in speed.fast_enough(MeasuredSpeeds("copy", 0.8, 0.79, 3e12, 4e12)).note
 
 
 def test_products_are_told_in_flops():
-    note = speed.fast_enough(Speed("matmul", 0.65, 0.951, 7.27e14, 7.64e14)).note
+    note = speed.fast_enough(MeasuredSpeeds("matmul", 0.65, 0.951, 7.27e14, 7.64e14)).note
     assert note == "727 TFLOP/s, 95 % of cuBLAS; needed 65 %"
 
 
 def test_noise_is_neither_pass_nor_fail():
-    verdict = speed.too_noisy(Speed("copy", 0.8, 0.78, 3e12, 4e12, spread=0.031))
+    verdict = speed.too_noisy(MeasuredSpeeds("copy", 0.8, 0.78, 3e12, 4e12, spread=0.031))
     assert verdict.outcome == SKIPPED and verdict.id == "inconclusive" and "differs by 3.1 %" in verdict.note
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader import normal
-from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, Tile, TileMap
+from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, MapTile, TileMap
 from grader.show.tiles_svg import tile_map_svg
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,12 +72,12 @@ def test_a_tile_of_a_result_with_four_dimensions_has_indices_of_all_of_them(benc
     ],
 )
 def test_rows_of_several_dimensions_are_slices_where_they_can_be(shape, rows, elements):
-    tile = Tile(RIGHT, (0,), 0, (0,) * len(shape), "1", "1")
+    tile = MapTile(RIGHT, (0,), 0, (0,) * len(shape), "1", "1")
     assert TileMap("z", shape, rows, (0, 5), ((tile,),)).elements(0, 0) == elements
 
 
 def test_a_map_survives_json_and_a_damaged_one_is_refused():
-    tile = Tile(WRONG, (1, 2), 3, (4, 5), "nan", "0.5")
+    tile = MapTile(WRONG, (1, 2), 3, (4, 5), "nan", "0.5")
     tiles = TileMap("z", (64, 64), (0, 64), (0, 64), ((tile,),))
     assert TileMap.from_json(json.loads(json.dumps(tiles.to_json()))) == tiles
     for damage in ({"tiles": []}, {"rows": ["a"]}, {"shape": None}):
@@ -87,7 +87,7 @@ def test_a_map_survives_json_and_a_damaged_one_is_refused():
 
 def a_map(*states: str) -> TileMap:
     line = tuple(
-        Tile(state, None if state == UNWRITTEN else (n,), n, (n,), "<1>", "2") for n, state in enumerate(states)
+        MapTile(state, None if state == UNWRITTEN else (n,), n, (n,), "<1>", "2") for n, state in enumerate(states)
     )
     return TileMap("z", (10 * len(states),), (0, 1), tuple(range(0, 10 * len(states) + 1, 10)), (line,))
 
@@ -105,7 +105,7 @@ def test_the_picture_tells_each_tile_in_words():
 
 
 def test_a_sliver_of_a_tile_can_still_be_hit():
-    line = tuple(Tile(RIGHT, (n,), 0, (0,), "1", "1") for n in range(2))
+    line = tuple(MapTile(RIGHT, (n,), 0, (0,), "1", "1") for n in range(2))
     root = ET.fromstring(tile_map_svg(TileMap("z", (4097,), (0, 1), (0, 4096, 4097), (line,))))
     widths = [float(rect.get("width")) for rect in root.iter(f"{SVG}rect")]
     assert min(widths) >= 14 and sum(widths) < 660

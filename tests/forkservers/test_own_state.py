@@ -12,8 +12,8 @@ from grader.forkservers.own_state import own_state
 from grader.gpu.models import DEFAULT_MODEL
 from grader.processes import bubblewrap
 from grader.processes.child import ChildProcess
-from grader.processes.torch_forkserver_client import shared_zygote
-from grader.processes.triton_forkserver_client import _shared, shared_nursery
+from grader.processes.torch_forkserver_client import shared_torch_fork_server
+from grader.processes.triton_forkserver_client import _shared, shared_triton_fork_server
 
 
 def lower_memory(pid: int) -> None:
@@ -48,7 +48,7 @@ def server_of(sandbox: int | None) -> int:
     """Returns the number of the process that forks the children that record, once it has forked one."""
     child = ChildProcess(DEFAULT_MODEL, sandbox)
     try:
-        return parent(child._pid_here) if sandbox is not None else shared_zygote().forked[-1]
+        return parent(child._pid_here) if sandbox is not None else shared_torch_fork_server().forked[-1]
     finally:
         child.end()
 
@@ -65,28 +65,28 @@ def state_of(pid: int) -> tuple:
 def test_the_next_child_comes_from_another_server(tamper, isolation):
     if isolation == "strict" and bubblewrap.missing():
         pytest.skip(bubblewrap.missing())
-    sandbox = bubblewrap.RECORDER if isolation == "strict" else None
+    sandbox = bubblewrap.SUBMISSION if isolation == "strict" else None
     _shared.pop((DEFAULT_MODEL, sandbox), None)  # so that the server is the last one that was forked
     first = ChildProcess(DEFAULT_MODEL, sandbox)
     state = state_of(first._pid_here)
     first.end()
-    server, nursery = server_of(sandbox), shared_nursery(DEFAULT_MODEL, sandbox)
+    server, triton_server = server_of(sandbox), shared_triton_fork_server(DEFAULT_MODEL, sandbox)
     tamper(server)
     child = ChildProcess(DEFAULT_MODEL, sandbox)
     try:
-        assert child._nursery is not nursery and state_of(child._pid_here) == state
+        assert child._fork_server is not triton_server and state_of(child._pid_here) == state
     finally:
         child.end()
 
 
 def test_the_process_that_imports_torch_looks_too():
     ChildProcess(DEFAULT_MODEL).end()
-    zygote = shared_zygote()
-    lower_files(zygote._process.pid)
+    torch_server = shared_torch_fork_server()
+    lower_files(torch_server._process.pid)
     _shared.pop((DEFAULT_MODEL, None))  # so that the next child wants another one forked
     child = ChildProcess(DEFAULT_MODEL)
     child.end()
-    assert shared_zygote() is not zygote
+    assert shared_torch_fork_server() is not torch_server
 
 
 @pytest.mark.parametrize("tamper", TAMPERINGS, ids=lambda act: act.__name__)

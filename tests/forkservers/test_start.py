@@ -1,4 +1,4 @@
-"""What a nursery imports before it is ready: every second of it is a second that each run waits."""
+"""What a Triton fork server imports before it is ready: every second of it is a second that each run waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that imports torch once for all nurseries: what they share, and what must not depend on it."""
+"""The process that imports torch once for all Triton fork servers: what they share, and what must not depend on it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import os, sys
 from pathlib import Path
 from grader.processes.child import ChildProcess
 from grader.gpu.models import MODELS
-from grader.processes.triton_forkserver_client import _shared, shared_nursery
+from grader.processes.triton_forkserver_client import _shared, shared_triton_fork_server
 from grader.processes.faults import MachineFault
-from grader.processes.torch_forkserver_client import shared_zygote
+from grader.processes.torch_forkserver_client import shared_torch_fork_server
 
 def parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
@@ -37,11 +37,11 @@ def told(script: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_both_nurseries_of_a_process_come_from_one_import_of_torch():
+def test_both_triton_fork_servers_of_a_process_come_from_one_import_of_torch():
     said = told("""
 children = [ChildProcess(), ChildProcess(MODELS["sm_90"])]
-zygote = shared_zygote()
-print(len(set(zygote.forked)), {parent(pid) for pid in zygote.forked} == {os.getpid()})
+torch_server = shared_torch_fork_server()
+print(len(set(torch_server.forked)), {parent(pid) for pid in torch_server.forked} == {os.getpid()})
 print([child.loaded for child in children], {parent(child._pid) == os.getpid() for child in children})
 """)
     assert said == ["2 True", "[False, False] {True}"]
@@ -52,7 +52,7 @@ def test_no_process_of_a_submissions_knows_the_environment_of_ours():
     said = told(
         """
 child = ChildProcess()
-for pid in (child._pid, *shared_zygote().forked, shared_zygote()._process.pid):
+for pid in (child._pid, *shared_torch_fork_server().forked, shared_torch_fork_server()._process.pid):
     print("of-ours" in Path(f"/proc/{pid}/environ").read_text())
 """,
         SECRET="of-ours",
@@ -60,48 +60,50 @@ for pid in (child._pid, *shared_zygote().forked, shared_zygote()._process.pid):
     assert said == ["False"] * 3
 
 
-def test_a_nursery_outlives_the_zygote_and_the_next_one_gets_another():
+def test_a_triton_fork_server_outlives_the_torch_fork_server_and_the_next_one_gets_another():
     said = told("""
 first = ChildProcess()
-gone = shared_zygote()
+gone = shared_torch_fork_server()
 gone._process.kill()
 gone._process.wait()
 again, other = ChildProcess(), ChildProcess(MODELS["sm_90"])
-print(len(_shared), shared_nursery() is again._nursery is first._nursery, shared_zygote() is not gone)
+server = shared_triton_fork_server()
+print(len(_shared), server is again._fork_server is first._fork_server, shared_torch_fork_server() is not gone)
 """)
     assert said == ["2 True True"]
 
 
-def test_a_nursery_that_was_killed_is_replaced_from_the_same_zygote():
+def test_a_triton_fork_server_that_was_killed_is_replaced_from_the_same_torch_fork_server():
     said = told("""
 import signal, time
-first, zygote = ChildProcess(), shared_zygote()
-os.kill(zygote.forked[0], signal.SIGKILL)
-while first._nursery.alive:
+first, torch_server = ChildProcess(), shared_torch_fork_server()
+os.kill(torch_server.forked[0], signal.SIGKILL)
+while first._fork_server.alive:
     time.sleep(0.01)
 second = ChildProcess()
-print(second._nursery is not first._nursery, shared_zygote() is zygote, len(zygote.forked))
+is_another = second._fork_server is not first._fork_server
+print(is_another, shared_torch_fork_server() is torch_server, len(torch_server.forked))
 """)
     assert said == ["True True 2"]
 
 
-@pytest.mark.parametrize("whom", ["nursery", "zygote and nursery"])
+@pytest.mark.parametrize("whom", ["triton_server", "torch_server and triton_server"])
 def test_one_that_was_stopped_does_not_stay_behind(whom):
     """A submission may send signals to whatever process of this user it finds."""
     said = told(f"""
 import signal
-child, zygote = ChildProcess(), shared_zygote()
-for pid in zygote.forked + [zygote._process.pid] * {whom != "nursery"}:
+child, torch_server = ChildProcess(), shared_torch_fork_server()
+for pid in torch_server.forked + [torch_server._process.pid] * {whom != "triton_server"}:
     os.kill(pid, signal.SIGSTOP)
-print(*zygote.forked, zygote._process.pid, child._nursery.folder)
+print(*torch_server.forked, torch_server._process.pid, child._fork_server.folder)
 """)
     *pids, folder = said[0].split()
     assert not [pid for pid in pids if Path("/proc", pid).exists()] and not Path(folder).exists()
 
 
-def test_a_process_that_is_killed_leaves_neither_zygote_nor_nursery():
-    script = "child = ChildProcess(); zygote = shared_zygote()\n"
-    script += "print(*zygote.forked, zygote._process.pid, flush=True); sys.stdin.read()"
+def test_a_process_that_is_killed_leaves_neither_torch_fork_server_nor_triton_fork_server():
+    script = "child = ChildProcess(); torch_server = shared_torch_fork_server()\n"
+    script += "print(*torch_server.forked, torch_server._process.pid, flush=True); sys.stdin.read()"
     ours = subprocess.Popen(
         [sys.executable, "-c", START + script], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -122,7 +124,7 @@ def _runs(pid: str) -> bool:
 
 @pytest.mark.parametrize("broken", ["torch", "triton"])
 def test_what_cannot_be_imported_is_told(tmp_path, broken):
-    """torch fails in the zygote, Triton in the nursery."""
+    """torch fails in the torch fork server, Triton in the Triton fork server."""
     (tmp_path / f"{broken}.py").write_text(f"raise ImportError('{broken} is broken here')")
     said = told(f"""
 sys.path.insert(0, {str(tmp_path)!r})

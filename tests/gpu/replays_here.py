@@ -19,10 +19,10 @@ from grader.gpu.inside import checking, measuring, process
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.timing import Chain
 from grader.gpu.models import MODELS
-from grader.gpu.plan import Plan, Recording
+from grader.gpu.plan import PackedPlan, Plan
 from grader.gpu.pool.replays import Replays
-from grader.interpreter.call import Call
-from grader.interpreter.program import Kernel
+from grader.interpreter.call import InterpretedCall
+from grader.interpreter.program import ReadyKernel
 from grader.judge.run import Run
 from grader.ttir.parser import parse
 from grader.wire.messages import InterpretRequest
@@ -61,7 +61,7 @@ class ReplaysHere(Replays):
         self.harm: Harm = lambda plan, buffers: None
         self.call: RecordedCall | None = None
 
-    def _given(self, recording: Recording, config: int, arguments: list) -> dict:
+    def _given(self, recording: PackedPlan, config: int, arguments: list) -> dict:
         self.call = recording.call
         return super()._given(recording, config, arguments)
 
@@ -71,7 +71,7 @@ class Interpreted:
 
     def __init__(self, replays: ReplaysHere, plan: Plan, _: object, buffers: Buffers, config: int = 0) -> None:
         self.replays, self.call, self.plan, self.buffers, self.config = replays, replays.call, plan, buffers, config
-        self.kernels = [Kernel(parse(kernel.source, "kernels.py")) for kernel in self.call.kernels]
+        self.kernels = [ReadyKernel(parse(kernel.source, "kernels.py")) for kernel in self.call.kernels]
 
     def enqueue(self) -> None:
         arguments = [number for number, buffer in enumerate(self.plan.buffers) if buffer.argument]
@@ -79,7 +79,7 @@ class Interpreted:
         specs = [spec for spec in self.replays.specs if spec.name in names]
         request = InterpretRequest([], [], "kernels.py", specs, names, [], [], config=self.config, limit=NEVER)
         inputs = [self.buffers.data(number).numpy() for number in arguments]
-        call = Call(request, self.call, self.kernels, inputs)
+        call = InterpretedCall(request, self.call, self.kernels, inputs)
         reply, _ = call.run()
         assert reply["error"] is None, reply["error"]
         for number, buffer in enumerate(call.buffers):
@@ -101,16 +101,16 @@ def measured(chains: dict[str, Chain], *_) -> Measurement:
 @pytest.fixture
 def replays_here(monkeypatch) -> ReplaysHere:
     """Give it to a Run as its `replays`."""
-    replays, recorded = ReplaysHere(), Run.recording
+    replays, recorded = ReplaysHere(), Run.launch_plan
 
-    def recording(run: Run, exercise, trial, texts=(), inputs=None) -> Recording:
+    def launch_plan(run: Run, exercise, trial, texts=(), inputs=None) -> PackedPlan:
         made = recorded(run, exercise, trial, texts, inputs)
         given = inputs or [one.shape_on("meta", trial.dtype) if hasattr(one, "shape") else one for one in trial.data]
-        made.call, replays.specs = run.recorded(exercise, trial, given).call, made.arguments
+        made.call, replays.specs = run.recorded_call(exercise, trial, given).call, made.arguments
         return made
 
     on_cpu = partial(Buffers, device="cpu")
-    monkeypatch.setattr(Run, "recording", recording)
+    monkeypatch.setattr(Run, "launch_plan", launch_plan)
     monkeypatch.setattr(torch.Tensor, "cuda", lambda tensor: tensor)
     monkeypatch.setattr(process, "Functions", lambda plan: type("Functions", (), {"unload": lambda self: None})())
     monkeypatch.setattr(checking, "drawn", partial(checking.drawn, device="cpu"))
@@ -118,7 +118,7 @@ def replays_here(monkeypatch) -> ReplaysHere:
         monkeypatch.setattr(module, "Buffers", on_cpu)
         monkeypatch.setattr(module, "Replay", partial(Interpreted, replays))
     monkeypatch.setattr(measuring, "slots_for", lambda plan: 2)
-    monkeypatch.setattr(measuring, "Speed", partial(measuring.Speed, device="cpu"))
+    monkeypatch.setattr(measuring, "Speed", partial(measuring.SpeedRequest, device="cpu"))
     monkeypatch.setattr(measuring, "anchor_chain", lambda *_: Chain([lambda: None]))
     monkeypatch.setattr(measuring, "Flush", lambda *_: None)
     monkeypatch.setattr(measuring, "Clocks", lambda *_: None)

@@ -7,14 +7,14 @@ import torch
 
 from grader.gpu.answers import Overrun
 from grader.gpu.inside.guarded_buffers import GUARD, POISON, Buffers
-from grader.gpu.plan import Buffer, Plan, View
+from grader.gpu.plan import Plan, PlannedBuffer, PlannedView
 from grader.numerics.data_sets import normal
 from grader.wire.reply import spec_of
 
 
 @pytest.fixture
 def buffers() -> Buffers:
-    plan = Plan([Buffer("x", True, 40), Buffer("allocation1", False, 24)])
+    plan = Plan([PlannedBuffer("x", True, 40), PlannedBuffer("allocation1", False, 24)])
     return Buffers(plan, shift=16, pattern=0x5A, device="cpu")
 
 
@@ -25,7 +25,9 @@ def test_only_arguments_are_shifted(buffers):
 
 
 def test_what_the_submission_allocates_is_poisoned(buffers):
-    assert bool((buffers.data(1) == POISON).all()) and bool(buffers.view(View(1, 0, "float32", [6], [1])).isnan().all())
+    assert bool((buffers.data(1) == POISON).all()) and bool(
+        buffers.view(PlannedView(1, 0, "float32", [6], [1])).isnan().all()
+    )
 
 
 def test_untouched_guards_are_no_overrun(buffers):
@@ -49,7 +51,7 @@ def test_a_byte_beside_a_buffer_is_an_overrun(buffers, number, place, side, dist
 
 
 def test_views_are_counted_from_the_buffer_and_not_from_its_memory(buffers):
-    buffers.view(View(0, 8, "float32", [2, 3], [4, 1])).copy_(torch.arange(6.0).view(2, 3))
+    buffers.view(PlannedView(0, 8, "float32", [2, 3], [4, 1])).copy_(torch.arange(6.0).view(2, 3))
     assert buffers.data(0).view(torch.float32)[2:5].tolist() == [0, 1, 2]
     assert buffers.data(0).view(torch.float32)[6:9].tolist() == [3, 4, 5]
 

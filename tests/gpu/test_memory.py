@@ -15,7 +15,7 @@ from grader.course.exercise import Exercise
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.trial import Trial
 from grader.gpu.device import Device, device_here
-from grader.gpu.plan import Recording
+from grader.gpu.plan import PackedPlan
 from grader.judge.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
 from grader.judge.judge import Judge
 from grader.judge.run import Run
@@ -40,7 +40,7 @@ def judged(tmp_path: Path):
         exercise = load_test_file(FOLDER).exercise
         runs.append(Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
         trial = Judge(exercise, runs[-1]).trial("test", (normal(N), normal(N)), "float32")
-        recording = runs[-1].recording(exercise, trial)
+        recording = runs[-1].launch_plan(exercise, trial)
         assert recording.plan.error is None and not recording.plan.refusals
         verdict = blame(exercise, trial, recording, memory)
         return " ".join(verdict.lines) if verdict else "", bytes_needed(exercise, trial, recording)
@@ -92,7 +92,7 @@ def test_scratch_counts_at_most_once(judged, solution):
 # ---- the calls of the course -----------------------------------------------------------------------------------------
 
 
-def recordings(folder: Folder, run: Run) -> Iterator[tuple[Exercise, Trial, Recording]]:
+def recordings(folder: Folder, run: Run) -> Iterator[tuple[Exercise, Trial, PackedPlan]]:
     """Of each call that only a GPU gets through, by the solution."""
     file = load_test_file(folder)
     judge, trials = Judge(file.exercise, run), []
@@ -104,7 +104,7 @@ def recordings(folder: Folder, run: Run) -> Iterator[tuple[Exercise, Trial, Reco
     for test in vars(file).values():
         if inspect.isfunction(test) and list(inspect.signature(test).parameters) == ["on_gpu"]:
             test(on_gpu)
-    return ((file.exercise, trial, run.recording(file.exercise, trial)) for trial in trials)
+    return ((file.exercise, trial, run.launch_plan(file.exercise, trial)) for trial in trials)
 
 
 @pytest.fixture(params=all_folders(ROOT), ids=lambda folder: folder.id)
@@ -128,7 +128,7 @@ def test_every_call_of_the_course_fits_into_24_gigabytes_or_says_that_it_is_for_
     assert 5e8 < bytes_needed(exercise, trial, recording) < SHARE_OF_MEMORY * card(trial)
 
 
-def share_used(exercise: Exercise, trial: Trial, recording: Recording) -> float:
+def share_used(exercise: Exercise, trial: Trial, recording: PackedPlan) -> float:
     """The peak of a call, drawn, replayed and compared here, over what is counted for it."""
     from grader.gpu.inside.checking import compared, drawn, replayed
     from grader.gpu.inside.launcher import Functions
@@ -197,7 +197,7 @@ def test_other_values_and_layouts_take_no_more_than_is_counted(number, data, dty
     exercise, run = load_test_file(folder).exercise, Run(folder, str(folder.solution_file), seed=1)
     try:
         trial = Judge(exercise, run).trial("test", data, dtype)
-        assert share_used(exercise, trial, run.recording(exercise, trial)) <= 1
+        assert share_used(exercise, trial, run.launch_plan(exercise, trial)) <= 1
     finally:
         run.end()
 

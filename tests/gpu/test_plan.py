@@ -20,7 +20,7 @@ from grader.gpu.plan import BadPlan, Plan, least_bytes, read_plan
 from grader.wire.cubin import HEADER, SECTION, BadCubin, read_cubin
 from grader.wire.frames import ProtocolError
 from grader.wire.messages import TensorSpec
-from grader.wire.recorded_parts import View
+from grader.wire.recorded_parts import PlannedView
 from tests.waiting import NEVER
 
 MODEL = MODELS["sm_90"]
@@ -158,7 +158,7 @@ REFUSED = {
     "a view with a negative stride": ("steps.0.view.strides", [-64, 1], "a view of no buffer"),
     "a view with a lone stride": ("steps.0.view.strides", [64], "with a wrong shape"),
     "a view of an unknown dtype": ("steps.0.view.dtype", "object", "a view of an unknown dtype"),
-    "a view that is null": ("steps.0.view", None, "View is not an object"),
+    "a view that is null": ("steps.0.view", None, "PlannedView is not an object"),
     "a choice of nothing": ("steps.2.alternatives", [], "1 to 64 configurations"),
     "a choice of too much": ("steps.2.alternatives", [{"config": "", "error": "", "steps": []}] * 65, "configurations"),
     "an alternative that is null": ("steps.2.alternatives.0", None, "an alternative is not an object"),
@@ -166,7 +166,7 @@ REFUSED = {
     "the results are no list": ("results", 3, "results is not a short list"),
     "a result is no pair": ("results.0", {}, "a result is no pair"),
     "a result without a name": ("results.0.0", None, "name is not str"),
-    "a result is no view": ("results.0.1", 3, "View is not an object"),
+    "a result is no view": ("results.0.1", 3, "PlannedView is not an object"),
     "a result is past its end": ("results.0.1.shape", [129, 64], "a view reaches past its buffer"),
     "no arguments": ("buffers.0.argument", False, "not those of the request"),
     "another argument": ("buffers.0.name", "y", "not those of the request"),
@@ -359,5 +359,5 @@ def test_what_is_updated_and_need_not_be_read_is_moved_once(unread, crossings):
     exercise = Exercise("write", lambda x, cache: x, "bits", 1, returns=("cache",), updates=("cache",), unread=unread)
     shape, strides = (5, 7), (7, 1)
     arguments = [TensorSpec(name, "float16", shape, strides, 0, 0, 70) for name in ("x", "cache")]
-    plan = Plan(results={"cache": View(1, 0, "float16", [5, 7], [7, 1])})
+    plan = Plan(results={"cache": PlannedView(1, 0, "float16", [5, 7], [7, 1])})
     assert least_bytes(plan, arguments, exercise) == crossings * 70

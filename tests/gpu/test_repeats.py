@@ -13,13 +13,16 @@ import torch
 
 from grader.gpu.answers import Overrun, Replayed
 from grader.gpu.inside.guarded_buffers import Buffers
-from grader.gpu.plan import Buffer, Plan, View
+from grader.gpu.plan import Plan, PlannedBuffer, PlannedView
 from grader.wire.messages import TensorSpec
 
 N = 6
 X = TensorSpec("x", "float32", (N,), (1,), 0, 0, 4 * N)
 Z = TensorSpec("z", "float32", (N // 2,), (2,), 0, 0, 4 * N)  # every second element of its buffer
-PLAN = Plan([Buffer("x", True, 4 * N), Buffer("z", True, 4 * N)], results={"z": View(1, 0, "float32", [N // 2], [2])})
+PLAN = Plan(
+    [PlannedBuffer("x", True, 4 * N), PlannedBuffer("z", True, 4 * N)],
+    results={"z": PlannedView(1, 0, "float32", [N // 2], [2])},
+)
 Kernel = Callable[[Buffers], None]
 
 

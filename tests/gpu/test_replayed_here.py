@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.judge.uses import Check, Compiled, OnGpu, Throughput
+from grader.judge.uses import CheckUse, CompiledUse, OnGpuUse, ThroughputUse
 
 pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
 
@@ -38,9 +38,9 @@ def judge(request, bench, replays_here):  # noqa: F811
 def verdicts(judge) -> list:
     anchor = "matmul" if "matmul" in judge.run.folder.id else "copy"
     return [
-        Check.of("a test", *judge.data).verdict(judge),
-        OnGpu.of("a test", *judge.data).verdict(judge),
-        Throughput.of("a test", *judge.data, at_least=0.5, anchor=anchor).verdict(judge),
+        CheckUse.of("a test", *judge.data).verdict(judge),
+        OnGpuUse.of("a test", *judge.data).verdict(judge),
+        ThroughputUse.of("a test", *judge.data, at_least=0.5, anchor=anchor).verdict(judge),
     ]
 
 
@@ -73,12 +73,12 @@ def narrow(bench, replays) -> Judge:
     assert NARROW[0] in source
     judge = bench(source.replace(*NARROW)).judge
     judge.run.replays = replays
-    judge.speed.timed = [Throughput.of("a test", *CALLS["01_masked_add"], at_least=0.5)]
+    judge.speed.timed = [ThroughputUse.of("a test", *CALLS["01_masked_add"], at_least=0.5)]
     return judge
 
 
 def test_narrow_accesses_that_are_fast_as_measured_are_advice(bench, replays_here):  # noqa: F811
-    judge, wide = narrow(bench, replays_here), Compiled.of("a test", normal(1 << 14), normal(1 << 14), vectors=True)
+    judge, wide = narrow(bench, replays_here), CompiledUse.of("a test", normal(1 << 14), normal(1 << 14), vectors=True)
     verdict = wide.verdict(judge)
     assert verdict.outcome == PASS
     assert "fast as measured; but The load" in verdict.note and "bytes at a time" in verdict.note
@@ -89,7 +89,7 @@ def test_narrow_accesses_that_are_fast_as_measured_are_advice(bench, replays_her
 
 def test_without_a_gpu_a_prediction_stands(bench):
     judge = narrow(bench, None)
-    assert Compiled.of("a test", *[normal(1 << 14)] * 2, vectors=True).verdict(judge).id == "scalar-access"
+    assert CompiledUse.of("a test", *[normal(1 << 14)] * 2, vectors=True).verdict(judge).id == "scalar-access"
 
 
 def test_values_that_only_a_gpu_gets_wrong_are_told_as_what_the_compiler_did(bench, replays_here):  # noqa: F811
@@ -98,7 +98,7 @@ def test_values_that_only_a_gpu_gets_wrong_are_told_as_what_the_compiler_did(ben
     judge.run.replays = replays_here
     replays_here.harm = lambda plan, buffers: buffers.data(plan.results["c"].buffer).view(torch.uint8)[:64].fill_(60)
     data = normal(96, 64), normal(64, 128)
-    found = [Check.of("a test", *data).verdict(judge), OnGpu.of("a test", *data).verdict(judge)]
+    found = [CheckUse.of("a test", *data).verdict(judge), OnGpuUse.of("a test", *data).verdict(judge)]
     assert [verdict.id for verdict in found] == ["compiler-race"] * 2
 
 

@@ -20,10 +20,10 @@ from grader.gpu.device import NO_GPU, Device
 from grader.gpu.inside import process as process_module
 from grader.gpu.lock import GpuBusy, gpu_held, next_to_measure
 from grader.gpu.models import MODELS
-from grader.gpu.plan import Recording
+from grader.gpu.plan import PackedPlan
 from grader.gpu.pool import pool as pool_module
 from grader.gpu.pool import replay_process, shared_pool
-from grader.gpu.pool.pool import Pool
+from grader.gpu.pool.pool import ReplayPool
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.gpu.pool.replays import Replays
 from grader.gpu.pool.shared_pool import PoolElsewhere, SharedPool
@@ -110,12 +110,12 @@ def replays(tmp_path, monkeypatch):
 
 def process_of_sample(replays: Replays, **special) -> int:
     """`special`: what is wrong with the sample; `used`: only if the process has taken one before."""
-    nothing = Recording(None, {}, b"", [])
+    nothing = PackedPlan(None, {}, b"", [])
     return replays.measure(nothing, 0, Folder(ROOT / "exercises/01_masked_add"), **special)["process"]
 
 
 def checked(replays: Replays, seconds: float = 0) -> dict:
-    return replays.check(Recording(None, {}, b"", []), seconds, [], b"", [])[0]
+    return replays.check(PackedPlan(None, {}, b"", []), seconds, [], b"", [])[0]
 
 
 def test_a_replay_process_leaves_the_cores_to_others(replays):
@@ -281,7 +281,7 @@ def test_a_ceiling_is_always_told_by_a_fresh_process(replays):
 @pytest.fixture
 def judge(replays):
     """judge(): the replays of one more judge; all ask the same pool."""
-    device, pool = Device(UUID, MODELS["sm_90"]), Pool(UUID, checkers=2, kept=3, spare=1)
+    device, pool = Device(UUID, MODELS["sm_90"]), ReplayPool(UUID, checkers=2, kept=3, spare=1)
     connections: list[socket.socket] = []
     serving: list[threading.Thread] = []
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from triton._C.libtriton import ir
 
-from grader.gpu.tile_layouts import Layout, holders, holders_of, layout_of
+from grader.gpu.tile_layouts import TileLayout, holders, holders_of, layout_of
 
 gluon = pytest.importorskip("triton.experimental.gluon.language", reason="this Triton tells no layouts")
 gluon_ir = pytest.importorskip("triton._C.libtriton.gluon_ir")
@@ -47,9 +47,11 @@ def of_triton():
     ir.load_dialects(context)
     builder = gluon_ir.GluonOpBuilder(context)
 
-    def of_triton(layout, shape: list[int]) -> Layout:
+    def of_triton(layout, shape: list[int]) -> TileLayout:
         linear = builder.to_linear_layout(layout._to_ir(builder), shape)
-        return Layout(*(tuple(map(tuple, bits)) for bits in (linear.reg_bases, linear.lane_bases, linear.warp_bases)))
+        return TileLayout(
+            *(tuple(map(tuple, bits)) for bits in (linear.reg_bases, linear.lane_bases, linear.warp_bases))
+        )
 
     yield of_triton  # until then the context stays
 

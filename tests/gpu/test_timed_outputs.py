@@ -13,7 +13,7 @@ from grader.course.trial import trial_of
 from grader.course.wanted_results import wanted_of
 from grader.gpu.device import Device, device_here
 from grader.gpu.inside.guarded_buffers import Buffers
-from grader.gpu.plan import Buffer, Plan, View
+from grader.gpu.plan import Plan, PlannedBuffer, PlannedView
 from grader.judge.gate_measurement import timed_calls
 from grader.numerics.data_sets import Data, normal, with_some
 from grader.numerics.roundoff import EXACT
@@ -32,8 +32,12 @@ class Timed:
         data = data or normal(N)
         exercise = load_test_file(Folder(ROOT / "exercises" / "01_masked_add")).exercise
         specs = [spec_of(name, normal(N).shape_on("meta", torch.float32)) for name in ("x", "y")]
-        buffers = [Buffer("x", True, 4 * N), Buffer("y", True, 4 * N), Buffer("allocation2", False, 4 * N)]
-        self.plan = Plan(buffers, results={"z": View(2, 0, "float32", [N], [1])})
+        buffers = [
+            PlannedBuffer("x", True, 4 * N),
+            PlannedBuffer("y", True, 4 * N),
+            PlannedBuffer("allocation2", False, 4 * N),
+        ]
+        self.plan = Plan(buffers, results={"z": PlannedView(2, 0, "float32", [N], [1])})
         self.speed = measuring.Speed(
             exercise, {"z": "exact"}, [data] * 2, torch.float32, specs, "copy", seed=5, device="cpu"
         )
@@ -79,13 +83,13 @@ def quick_look(id: str, dtype: torch.dtype, bound: str, change: Callable[[torch.
     data = {"01_masked_add": [normal(N)] * 2, "04_transpose": [normal(30, 50)], "03_softmax": [normal(30, 50)]}
     data |= {"05_grouped_matmul": [normal(30, 300), normal(300, 50)]}
     specs = [spec_of("x", one.shape_on("meta", dtype)) for one in data[id]]
-    buffers = [Buffer("x", True, spec.size) for spec in specs]
+    buffers = [PlannedBuffer("x", True, spec.size) for spec in specs]
     (name,) = (result.name for result in exercise.results)
     speed = measuring.Speed(exercise, {name: bound}, data[id], dtype, specs, "copy", seed=5, device="cpu")
     result = exercise.reference(*measuring._drawn_again(speed, seed, torch.float64)).to(dtype).contiguous()
     change(result)
-    buffers.append(Buffer("allocation", False, result.numel() * dtype.itemsize))
-    view = View(len(specs), 0, str(dtype).removeprefix("torch."), list(result.shape), list(result.stride()))
+    buffers.append(PlannedBuffer("allocation", False, result.numel() * dtype.itemsize))
+    view = PlannedView(len(specs), 0, str(dtype).removeprefix("torch."), list(result.shape), list(result.stride()))
     plan = Plan(buffers, results={name: view})
     held = Buffers(plan, device="cpu")
     held.view(view).copy_(result)

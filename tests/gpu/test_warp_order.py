@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.gpu.laid_out import parts_of, read_laid_out
-from grader.gpu.warp_order import WarpOrder, may_matter
+from grader.gpu.warp_order import WarpOrderReader, may_matter
 from grader.wire.messages import Meeting, Met
 
 HEAD = """#b = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
@@ -38,9 +38,9 @@ END = """    "tt.return"() : () -> () loc(#loc)
 """
 
 
-def order(*parts: str, tile: int) -> WarpOrder:
+def order(*parts: str, tile: int) -> WarpOrderReader:
     text = "".join((HEAD, *parts, END)).replace("xP", "x!tt.ptr<f32>").replace("<Tx", f"<{tile}x")
-    return WarpOrder(read_laid_out(text, "file.py"), "file.py")
+    return WarpOrderReader(read_laid_out(text, "file.py"), "file.py")
 
 
 def meeting(tile: int, shift: int = 0, loads_first: bool = True, in_one_turn: bool = True) -> Meeting:
@@ -141,4 +141,4 @@ def test_another_load_in_the_same_line_is_not_taken_for_the_one_that_meets():
     text = text.replace('loc("p"(#loc))):', 'loc("p"(#loc)), %q: !tt.ptr<f32> loc("q"(#loc))):')
     text = text.replace("xP", "x!tt.ptr<f32>").replace("<Tx", "<32x")
     laid_out = read_laid_out(text, "file.py")
-    assert laid_out is not None and WarpOrder(laid_out, "file.py").conflict(meeting(32)) is None
+    assert laid_out is not None and WarpOrderReader(laid_out, "file.py").conflict(meeting(32)) is None

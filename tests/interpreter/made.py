@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.interpreter.operations import prepare
+from grader.interpreter.pure_operations import prepare
 from grader.ttir.module import Block, Operation, Type
 
 

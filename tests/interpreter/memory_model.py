@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from grader.interpreter.buffers import Argument, Buffer, View, base_of
-from grader.interpreter.memory import Memory
-from grader.ttir.module import Place
+from grader.interpreter.buffers import Argument, Buffer, BufferView, base_of
+from grader.interpreter.memory import CheckedMemory
+from grader.ttir.module import SourcePlace
 
 SEVERAL = -2
 
@@ -121,10 +121,10 @@ class Model:
 
 
 class Bench:
-    """A Memory with some arguments, driven by steps as the model is."""
+    """A CheckedMemory with some arguments, driven by steps as the model is."""
 
     def __init__(self, *arguments: Argument, grid=(64, 1, 1), dimensions=1, ordered=False, **options):
-        self.memory = Memory(**options)
+        self.memory = CheckedMemory(**options)
         self.arguments = arguments
         self.memory.begin_launch(grid, dimensions, list(arguments), ordered)
 
@@ -135,7 +135,7 @@ class Bench:
         pointers = np.array([base_of(step.argument) + offset for _, offset in step.lanes], np.int64)
         programs = np.array([program for program, _ in step.lanes], np.int32)
         values = np.array(step.values, f"u{step.item}")
-        place = Place(step.line)
+        place = SourcePlace(step.line)
         if step.kind == "load":
             return self.memory.load(pointers, step.item, place, programs, lanes).tolist()
         if step.kind == "store":
@@ -154,6 +154,6 @@ class Bench:
 
 def vector(name: str, count: int, item: int = 4, parameter: str = "", **options) -> Argument:
     """A parameter that is all of a one-dimensional tensor of ones."""
-    view = View(0, (count,), (1,), item)
+    view = BufferView(0, (count,), (1,), item)
     data = np.ones(count, f"u{item}").view(np.uint8) if options.get("initialised", True) else None
     return Argument(parameter or f"{name}_ptr", Buffer(name, count * item, data=data, view=view, **options), 0, view)

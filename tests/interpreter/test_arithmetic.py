@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from grader.interpreter.dtypes import DTYPES, Unsupported
-from grader.interpreter.operations import prepare
+from grader.interpreter.pure_operations import prepare
 from tests.interpreter.made import compute, operation
 
 RANDOM = np.random.default_rng(1)

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.interpreter.call import Call
+from grader.interpreter.call import InterpretedCall
 from grader.wire.messages import InterpretRequest
 from grader.wire.recorded_call import RecordedCall
 
@@ -213,7 +213,7 @@ def test_the_order_of_programs_shows(child):
 
 
 def test_the_order_of_billions_of_programs_is_a_range():
-    call = Call(InterpretRequest([], [], "", [], order=3), RecordedCall(), [], [])
+    call = InterpretedCall(InterpretRequest([], [], "", [], order=3), RecordedCall(), [], [])
     assert isinstance(call._order(((1 << 31) - 1, 2, 1)), range)
     assert sorted(call._order((5, 2, 1))) == list(range(10))
 

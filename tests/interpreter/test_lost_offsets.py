@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from grader.interpreter.lost_offsets import Lost, hand_on
-from grader.ttir.module import Operation, Place
+from grader.ttir.module import Operation, SourcePlace
 
-ORIGIN, ANOTHER = ("int32", Place(3)), ("int8", Place(5))
+ORIGIN, ANOTHER = ("int32", SourcePlace(3)), ("int8", SourcePlace(5))
 
 
 def an_array(*shape: int) -> np.ndarray:

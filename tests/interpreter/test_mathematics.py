@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from grader.interpreter.dtypes import Unsupported
-from grader.interpreter.operations import APPROXIMATE
+from grader.interpreter.pure_operations import APPROXIMATE
 from tests.interpreter.made import compute, operation, prepare
 
 RANDOM = np.random.default_rng(4)

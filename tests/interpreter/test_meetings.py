@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.interpreter.buffers import Argument, Buffer, View, base_of
+from grader.interpreter.buffers import Argument, Buffer, BufferView, base_of
 from grader.interpreter.meetings import MOST_PAIRS, Meetings
-from grader.interpreter.memory import Memory
-from grader.ttir.module import Place
+from grader.interpreter.memory import CheckedMemory
+from grader.ttir.module import SourcePlace
 
 SIZE = 2048
-LOAD, STORE = Place(3, via=(8,)), Place(5)
+LOAD, STORE = SourcePlace(3, via=(8,)), SourcePlace(5)
 
 
 class Program:
     """Runs a program at a time, on whole tiles of numbers of four bytes."""
 
     def __init__(self, programs: int = 1) -> None:
-        self.memory = Memory()
+        self.memory = CheckedMemory()
         self.memory.meetings = Meetings()
         data = np.zeros(4 * SIZE, np.uint8)
-        x = Buffer("x", 4 * SIZE, data=data, view=View(0, (SIZE,), (1,), 4))
+        x = Buffer("x", 4 * SIZE, data=data, view=BufferView(0, (SIZE,), (1,), 4))
         self.memory.begin_launch((programs, 1, 1), 1, [Argument("x_ptr", x)])
         self.begin(0)
 
@@ -29,13 +29,13 @@ class Program:
         self.number = number
         self.memory.begin_batch(np.array([number], np.int32))
 
-    def load(self, elements: np.ndarray, place: Place = LOAD) -> None:
+    def load(self, elements: np.ndarray, place: SourcePlace = LOAD) -> None:
         self._access(self.memory.load, elements, place)
 
-    def store(self, elements: np.ndarray, value: int = 1, place: Place = STORE) -> None:
+    def store(self, elements: np.ndarray, value: int = 1, place: SourcePlace = STORE) -> None:
         self._access(self.memory.store, elements, place, np.full(elements.size, value, np.uint32))
 
-    def _access(self, access, elements: np.ndarray, place: Place, *values: np.ndarray) -> None:
+    def _access(self, access, elements: np.ndarray, place: SourcePlace, *values: np.ndarray) -> None:
         programs, whole = np.full(elements.size, self.number, np.int32), (None, (1, elements.size))
         access(4 * elements.astype(np.int64) + base_of(0), *values, 4, place, programs, whole)
 

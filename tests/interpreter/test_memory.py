@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from grader.interpreter import buffers
-from grader.interpreter.buffers import Argument, Buffer, View, base_of
-from grader.interpreter.memory import Memory
-from grader.ttir.module import Place
+from grader.interpreter.buffers import Argument, Buffer, BufferView, base_of
+from grader.interpreter.memory import CheckedMemory
+from grader.ttir.module import SourcePlace
 
 sys.path.insert(0, str(Path(__file__).parent))
 from memory_model import Bench, Step, vector  # noqa: E402
@@ -54,8 +54,8 @@ def test_what_is_loaded_does_not_change_with_memory():
     bench = Bench(vector("x", 4))
     bench.batch(0)
     pointers, owners = np.arange(4, dtype=np.int64) * 4 + base_of(0), np.zeros(4, np.int32)
-    found = bench.memory.load(pointers, 4, Place(1), owners)
-    bench.memory.store(pointers, np.zeros(4, np.uint32), 4, Place(2), owners)
+    found = bench.memory.load(pointers, 4, SourcePlace(1), owners)
+    bench.memory.store(pointers, np.zeros(4, np.uint32), 4, SourcePlace(2), owners)
     assert found.tolist() == [1, 1, 1, 1]
 
 
@@ -76,7 +76,7 @@ def test_change_before_the_start(step, kind):
     bench.access(step(lanes(0, -1, 0), lanes(1, -2, 1)))
     finding = the_finding(bench)
     assert (finding.kind, finding.linear, finding.program, finding.programs) == (kind, -1, [0], 2)
-    assert bench.arguments[0].buffer.read(View(0, (5,), (1,), 4)).tolist()[2:] == [1, 1, 1]
+    assert bench.arguments[0].buffer.read(BufferView(0, (5,), (1,), 4)).tolist()[2:] == [1, 1, 1]
 
 
 def test_programs_are_named_with_as_many_numbers_as_the_grid_has():
@@ -90,7 +90,7 @@ def test_programs_are_named_with_as_many_numbers_as_the_grid_has():
 def test_pointers_that_belong_to_nothing():
     bench = Bench(vector("x", 5), None, None)
     bench.batch(4)
-    owners, place = np.array([4, 4], np.int32), Place(6)
+    owners, place = np.array([4, 4], np.int32), SourcePlace(6)
     for address in (0, 4096, -1, base_of(1), base_of(2), base_of(3)):
         pointers = np.array([address, base_of(0)], np.int64)
         assert bench.memory.load(pointers, 4, place, owners).tolist() == [0xFFFFFFFF, 1]
@@ -104,8 +104,8 @@ def test_one_access_through_pointers_of_two_parameters():
     bench.batch(0, 1)
     pointers = np.array([base_of(1), base_of(0) + 4, base_of(0) + 16, base_of(1) + 8], np.int64)
     owners = np.array([0, 0, 1, 1], np.int32)
-    bench.memory.store(pointers, np.array([5, 6, 7, 8], np.uint32), 4, Place(1), owners)
-    assert bench.memory.load(pointers, 4, Place(2), owners).tolist() == [5, 6, 0xFFFFFFFF, 8]
+    bench.memory.store(pointers, np.array([5, 6, 7, 8], np.uint32), 4, SourcePlace(1), owners)
+    assert bench.memory.load(pointers, 4, SourcePlace(2), owners).tolist() == [5, 6, 0xFFFFFFFF, 8]
     assert [(f.kind, f.argument, f.linear) for f in bench.end()] == [
         ("out-of-bounds-store", "x", 4), ("out-of-bounds-load", "x", 4),
     ]  # fmt: skip
@@ -120,7 +120,7 @@ def test_an_element_of_another_size_must_lie_where_such_elements_lie():
 
 
 def test_holes_of_a_strided_view_are_outside():
-    view = View(8, (4, 10), (15, 1), 4)
+    view = BufferView(8, (4, 10), (15, 1), 4)
     data = np.arange(60, dtype=np.uint32).view(np.uint8)
     bench = Bench(Argument("x_ptr", Buffer("x", 240, data=data, view=view), 8, view))
     bench.batch(0, 1, 2, 3)
@@ -133,7 +133,7 @@ def test_holes_of_a_strided_view_are_outside():
 
 
 def test_holes_of_a_view_too_large_for_a_table():
-    view = View(0, (1 << 14, 1000), (5000, 1), 4)
+    view = BufferView(0, (1 << 14, 1000), (5000, 1), 4)
     assert view.span > 1 << 26
     bench = Bench(Argument("x_ptr", Buffer("x", view.high, view=view, content=np.uint32), 0, view))
     bench.batch(0)
@@ -153,9 +153,11 @@ def test_an_address_in_another_buffer():
 
 
 def test_an_address_in_the_part_of_another_parameter():
-    whole = View(0, (20,), (1,), 4)
+    whole = BufferView(0, (20,), (1,), 4)
     buffer = Buffer("x", 80, data=np.zeros(80, np.uint8), view=whole)
-    low, high = (Argument(name, buffer, 40 * n, View(40 * n, (10,), (1,), 4)) for n, name in enumerate(["a_ptr", "b"]))
+    low, high = (
+        Argument(name, buffer, 40 * n, BufferView(40 * n, (10,), (1,), 4)) for n, name in enumerate(["a_ptr", "b"])
+    )
     bench = Bench(low, high)
     bench.batch(0)
     bench.access(load(lanes(0, 12)))
@@ -164,9 +166,9 @@ def test_an_address_in_the_part_of_another_parameter():
 
 
 def test_findings_name_elements_of_the_whole_argument():
-    whole = View(0, (4, 8), (8, 1), 4)
+    whole = BufferView(0, (4, 8), (8, 1), 4)
     buffer = Buffer("x", 128, data=np.zeros(128, np.uint8), view=whole, read_only=True)
-    bench = Bench(Argument("row_ptr", buffer, 64, View(64, (8,), (1,), 4)))
+    bench = Bench(Argument("row_ptr", buffer, 64, BufferView(64, (8,), (1,), 4)))
     bench.batch(0)
     bench.access(store([(0, 64 + 4 * 3)]))
     finding = the_finding(bench)
@@ -179,12 +181,12 @@ def test_an_input_is_written():
     bench.access(store(lanes(0, 2, 3), lanes(1, 4)))
     finding = the_finding(bench)
     assert (finding.kind, finding.element, finding.count, finding.programs) == ("input-written", [2], 3, 2)
-    assert bench.arguments[0].buffer.read(View(0, (8,), (1,), 4)).tolist() == [1, 1, 0, 1, 2, 1, 1, 1]
+    assert bench.arguments[0].buffer.read(BufferView(0, (8,), (1,), 4)).tolist() == [1, 1, 0, 1, 2, 1, 1, 1]
 
 
 def test_read_of_what_nothing_filled():
     scratch = vector("", 16, parameter="s_ptr", initialised=False)
-    scratch.buffer.write(View(0, (5,), (1,), 4), np.full((), 3, np.uint32))
+    scratch.buffer.write(BufferView(0, (5,), (1,), 4), np.full((), 3, np.uint32))
     bench = Bench(scratch)
     bench.batch(0, 1)
     bench.access(store(lanes(0, 5)))
@@ -295,7 +297,7 @@ def test_atomics_of_many_programs_are_no_race():
     bench.batch(0, 1, 2)
     assert bench.access(atomic(lanes(0, 0, 0, 1), lanes(1, 0), lanes(2, 1, 0))) == [1, 2, 1, 3, 2, 4]
     assert bench.end() == []
-    assert bench.memory.writers_of(bench.arguments[0].buffer, View(0, (4,), (1,), 4)).tolist() == [2, 2, -2, -2]
+    assert bench.memory.writers_of(bench.arguments[0].buffer, BufferView(0, (4,), (1,), 4)).tolist() == [2, 2, -2, -2]
 
 
 def test_accesses_of_different_sizes_meet():
@@ -386,7 +388,7 @@ def test_idle_programs():
     bench.access(store(lanes(6, 0)))
     bench.access(atomic(lanes(7, 1)))
     bench.batch(8)
-    bench.memory.load(np.zeros(0, np.int64), 4, Place(1), np.zeros(0, np.int32))
+    bench.memory.load(np.zeros(0, np.int64), 4, SourcePlace(1), np.zeros(0, np.int32))
     bench.memory.end_launch()
     assert bench.memory.idle_programs() == 2
 
@@ -402,7 +404,7 @@ def test_writers_count_the_last_axis_fastest(grid):
     bench.end()
     buffer = bench.arguments[0].buffer
     expected = np.arange(total).reshape(x, y, z).transpose(2, 1, 0).reshape(-1).tolist()
-    assert bench.memory.writers_of(buffer, View(0, (total + 2,), (1,), 4)).tolist() == [*expected, -1, -1]
+    assert bench.memory.writers_of(buffer, BufferView(0, (total + 2,), (1,), 4)).tolist() == [*expected, -1, -1]
     assert buffer.last_grid == grid
 
 
@@ -417,7 +419,7 @@ def test_writers_of_two_launches():
     bench.access(store(lanes(7, 1)))
     bench.access(atomic(lanes(7, 2)))
     assert bench.end() == []
-    transposed = View(0, (2, 2), (1, 2), 4)
+    transposed = BufferView(0, (2, 2), (1, 2), 4)
     assert bench.memory.writers_of(z.buffer, transposed).tolist() == [[0, 7], [7, -2]]
 
 
@@ -425,7 +427,7 @@ def test_a_result_gets_its_name_and_shape_at_the_end():
     bench = Bench(vector("", 6, parameter="out_ptr", initialised=False))
     bench.batch(0)
     bench.access(load(lanes(0, 4)))
-    bench.memory.name_result(bench.arguments[0].buffer, "z", View(0, (2, 3), (3, 1), 4))
+    bench.memory.name_result(bench.arguments[0].buffer, "z", BufferView(0, (2, 3), (3, 1), 4))
     finding = the_finding(bench)
     assert (finding.argument, finding.element) == ("z", [1, 1])
 
@@ -435,7 +437,7 @@ def test_a_result_gets_its_name_and_shape_at_the_end():
 
 def test_a_buffer_larger_than_any_machine_is_made_where_it_is_touched():
     count = 1 << 34
-    view = View(0, (count,), (1,), 4)
+    view = BufferView(0, (count,), (1,), 4)
     x = Argument("x", Buffer("x", 4 * count, view=view, read_only=True, content=lambda n: (3 * n).astype(np.uint32)))
     z = Argument("z", Buffer("", 4 * count, view=view, initialised=False))
     bench = Bench(x, z)
@@ -451,13 +453,13 @@ def test_a_buffer_larger_than_any_machine_is_made_where_it_is_touched():
     assert [(f.kind, f.line, f.element, f.other_program) for f in found] == [
         ("uninitialised-read", 9, [far - 1], None), ("race-read-after-write", 9, [17], [0]),
     ]  # fmt: skip
-    assert z.buffer.read(View(4 * far, (3,), (2,), 4)).tolist() == [3 * (far + i) % (1 << 32) for i in (0, 2, 4)]
+    assert z.buffer.read(BufferView(4 * far, (3,), (2,), 4)).tolist() == [3 * (far + i) % (1 << 32) for i in (0, 2, 4)]
     assert x.buffer.bytes.nbytes < 1 << 20
 
 
 def test_virtual_memory_has_an_end(monkeypatch):
     monkeypatch.setattr(buffers, "MOST_PAGED", 4 * buffers.PAGE)
-    view = View(0, (1 << 32,), (1,), 4)
+    view = BufferView(0, (1 << 32,), (1,), 4)
     bench = Bench(Argument("x", Buffer("x", 4 << 32, view=view), 0, view))
     bench.batch(0)
     bench.access(load(lanes(0, *[n * buffers.PAGE for n in range(4)])))
@@ -533,56 +535,57 @@ def test_programs_at_once_share_what_they_read():
 
 
 def test_an_expanded_argument_is_as_large_as_its_memory():
-    view = View(0, (5, 8), (0, 1), 4)
+    view = BufferView(0, (5, 8), (0, 1), 4)
     buffer = Buffer("x", 32, data=np.zeros(32, np.uint8), view=view)
     bench = Bench(Argument("x", buffer, 0, view))
     assert moved(bench) == {"x": (0, 0, 32, 0, 0, 0)}
 
 
-# ---- traces --------------------------------------------------------------------------------------------------------
+# ---- the log of accesses
+# --------------------------------------------------------------------------------------------------------
 
 
-def test_a_trace_tells_each_lane_program_by_program():
-    view = View(4, (2, 4), (5, 1), 4)
+def test_the_access_log_tells_each_lane_program_by_program():
+    view = BufferView(4, (2, 4), (5, 1), 4)
     x = Argument("x", Buffer("x", 44, data=np.zeros(44, np.uint8), view=view), 4, view)
-    bench = Bench(x, grid=(1, 2, 1), dimensions=2, trace=True)
+    bench = Bench(x, grid=(1, 2, 1), dimensions=2, log=True)
     bench.batch(0, 1)
     mask = np.array([[True, False, True], [False, False, False]])
     bench.access(load([(0, 8), (0, 28)]), lanes=(mask, (2, 3)))
     bench.access(store([(0, 4), (0, 20), (0, 24), (1, 4), (1, 36), (1, 8)], values=[1] * 6), lanes=(None, (2, 3)))
     bench.access(atomic([(0, 4), (1, 12)]), lanes=(None, (2,)))
     bench.end()
-    traced = [(t.kind, t.line, t.program, t.launch, t.elements) for t in bench.memory.trace_accesses()]
-    assert traced == [
+    logged = [(t.kind, t.line, t.program, t.launch, t.elements) for t in bench.memory.logged_accesses()]
+    assert logged == [
         ("load", 1, [0, 0], 0, [1, -1, 5]),
         ("store", 2, [0, 0], 0, [0, -1, 4]),  # the second lane lies between the elements
         ("atomic", 3, [0, 0], 0, [0]),
         ("store", 2, [0, 1], 0, [0, 7, 1]),
         ("atomic", 3, [0, 1], 0, [2]),
     ]
-    assert bench.memory.trace_accesses()[0].argument == "x"
+    assert bench.memory.logged_accesses()[0].argument == "x"
 
 
-def test_of_a_tile_with_more_lanes_than_a_trace_tells_the_active_ones_are_told():
-    bench = Bench(vector("x", 4), trace=True)
+def test_of_a_tile_with_more_lanes_than_the_log_tells_the_active_ones_are_told():
+    bench = Bench(vector("x", 4), log=True)
     bench.batch(0)
     mask = np.zeros((1, 1000), bool)
     mask[0, [0, 900]] = True
     bench.access(load([(0, 4), (0, 12)]), lanes=(mask, (1, 1000)))
     bench.end()
-    (traced,) = bench.memory.trace_accesses()
-    assert traced.elements == [1, 3]
+    (logged,) = bench.memory.logged_accesses()
+    assert logged.elements == [1, 3]
 
 
-def test_no_trace_unless_asked():
+def test_no_access_log_unless_asked():
     bench = Bench(vector("x", 4))
     bench.batch(0)
     bench.access(load(lanes(0, 1)), lanes=(None, (1,)))
-    assert bench.memory.trace_accesses() == []
+    assert bench.memory.logged_accesses() == []
 
 
 def test_memory_knows_buffers_that_no_launch_uses():
-    memory = Memory()
+    memory = CheckedMemory()
     x, y = vector("x", 4).buffer, vector("y", 4).buffer
     memory.register(x)
     memory.register(y)

@@ -10,28 +10,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.interpreter.buffers import Argument, Buffer, View, base_of
-from grader.interpreter.memory import Memory
-from grader.ttir.module import Place
+from grader.interpreter.buffers import Argument, Buffer, BufferView, base_of
+from grader.interpreter.memory import CheckedMemory
+from grader.ttir.module import SourcePlace
 
 sys.path.insert(0, str(Path(__file__).parent))
 from memory_model import SEVERAL, Bench, Model, Step  # noqa: E402
 
 VIEWS = [  # of buffers of 24 elements
-    View(0, (24,), (1,), 2), View(8, (8,), (1,), 2), View(4, (3, 4), (6, 1), 2), View(0, (4, 5), (1, 5), 2),
-    View(4, (6,), (3,), 2), View(0, (2, 8), (0, 1), 2), View(0, (), (), 2),
+    BufferView(0, (24,), (1,), 2), BufferView(8, (8,), (1,), 2), BufferView(4, (3, 4), (6, 1), 2),
+    BufferView(0, (4, 5), (1, 5), 2), BufferView(4, (6,), (3,), 2), BufferView(0, (2, 8), (0, 1), 2),
+    BufferView(0, (), (), 2),
 ]  # fmt: skip
 PROGRAMS = 5
 
 
-def elements_of(view: View) -> set[int]:
+def elements_of(view: BufferView) -> set[int]:
     """Byte offsets of a view's elements."""
     indices = np.ndindex(view.shape)
     return {view.offset + view.item * sum(i * s for i, s in zip(index, view.strides)) for index in indices}
 
 
 @st.composite
-def buffers(draw) -> list[tuple[View, bool, bool]]:
+def buffers(draw) -> list[tuple[BufferView, bool, bool]]:
     one = st.tuples(st.sampled_from(VIEWS), st.booleans(), st.booleans())
     return draw(st.lists(one, min_size=1, max_size=2))
 
@@ -119,14 +120,14 @@ def test_writers_are_those_of_the_model(call):
     for n, (_, initialised, _) in enumerate(described):
         nobody = -2 if initialised else -1
         last = [model.writer[n].get(2 * element, (nobody,))[0] for element in range(24)]
-        assert bench.memory.writers_of(bench.arguments[n].buffer, View(0, (24,), (1,), 2)).tolist() == last
+        assert bench.memory.writers_of(bench.arguments[n].buffer, BufferView(0, (24,), (1,), 2)).tolist() == last
 
 
 @given(calls(), st.sampled_from([1, 2, 3]))
 @settings(max_examples=200, deadline=None)
 def test_traffic_is_counted_program_by_program(call, at_once):
     described, batches = call
-    whole = [(View(0, (24,), (1,), 2), True, False) for _ in described]
+    whole = [(BufferView(0, (24,), (1,), 2), True, False) for _ in described]
     bench = bench_of(whole, count_traffic=True, at_once=at_once)
     ascending = sorted(range(PROGRAMS))
     renamed = dict(zip([program for programs, _ in batches for program in programs], ascending))
@@ -164,7 +165,7 @@ def test_traffic_is_counted_program_by_program(call, at_once):
 def test_pages_are_as_good_as_whole_buffers(data):
     """The same accesses to a buffer in one piece, and to a virtual one in which they lie far apart."""
     count = 64
-    near, far = View(0, (count,), (1,), 4), View(0, (1 << 28,), (1,), 4)
+    near, far = BufferView(0, (count,), (1,), 4), BufferView(0, (1 << 28,), (1,), 4)
     stretch = (1 << 20) + 4
     dense = Argument("x", Buffer("x", 4 * count, view=near, initialised=False), 0, near)
     paged = Argument("x", Buffer("x", 4 << 28, view=far, initialised=False), 0, far)
@@ -202,9 +203,9 @@ def test_views_know_their_elements(view, offset):
 
 @pytest.mark.parametrize("together", [False, True])
 def test_an_atomic_of_many_lanes_on_few_elements(together):
-    view = View(0, (3,), (1,), 4)
+    view = BufferView(0, (3,), (1,), 4)
     buffer = Buffer("x", 12, data=np.zeros(12, np.uint8), view=view)
-    memory = Memory()
+    memory = CheckedMemory()
     memory.begin_launch((1, 1, 1), 1, [Argument("x", buffer, 0, view)])
     memory.begin_batch(np.zeros(1, np.int32))
     index = np.random.default_rng(0).integers(0, 4, 500)  # the last one is out of bounds
@@ -214,8 +215,8 @@ def test_an_atomic_of_many_lanes_on_few_elements(together):
         np.add.at(words, places, amounts[numbers])
 
     old = memory.atomic(
-        base_of(0) + 4 * index, 4, Place(1), np.zeros(500, np.int32), lambda old, which: old + amounts[which], 1, None,
-        add if together else None,
+        base_of(0) + 4 * index, 4, SourcePlace(1), np.zeros(500, np.int32), lambda old, which: old + amounts[which], 1,
+        None, add if together else None,
     )  # fmt: skip
     assert buffer.read(view).tolist() == np.bincount(index, amounts)[:3].tolist()
     for element in range(3):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.interpreter import accesses, blocks, control, promises
-from grader.interpreter.operations import APPROXIMATE, KNOWN
+from grader.interpreter.pure_operations import APPROXIMATE, KNOWN
 from grader.ttir.operation_table import OPERATIONS, TERMINATORS
 
 WITH_STATE = {*accesses.HANDLERS, *blocks.HANDLERS, *control.HANDLERS, *promises.HANDLERS}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grader.interpreter.dtypes import DTYPES, Unsupported
-from grader.interpreter.operations import prepare_fold
+from grader.interpreter.pure_operations import prepare_fold
 from tests.interpreter.made import combining, kind, operation
 
 RANDOM = np.random.default_rng(7)
@@ -42,7 +42,7 @@ def values(shape: tuple[int, ...], element: str) -> np.ndarray:
 
 def pairwise(name: str, element: str):
     """The operation itself on two arrays: tested by itself elsewhere."""
-    from grader.interpreter.operations import prepare
+    from grader.interpreter.pure_operations import prepare
 
     return prepare(operation(name, f"{element} {element}", element))
 

@@ -10,11 +10,11 @@ import pytest
 from grader.compiler.compiler_pool import processes_here
 from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import PASS, failed
-from grader.gpu.plan import Recording
-from grader.judge.foreseen import Foreseen
+from grader.gpu.plan import PackedPlan
 from grader.judge.judge import Judge
 from grader.judge.run import Run
-from grader.judge.uses import Check, Compiled, asked
+from grader.judge.uses import CheckUse, CompiledUse, asked
+from grader.judge.work_ahead import Foreseen
 from grader.numerics.data_sets import normal
 from grader.processes.faults import ChildEnded
 from tests.conftest import ROOT, mutant
@@ -47,12 +47,12 @@ def of_size(judge: Judge, *sizes: int) -> list:
 
 def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
     judge = judge()
-    trials = [judge.trial(use.test, use.data, "float16") for use in asked(load_test_file(FOLDER), Check)]
+    trials = [judge.trial(use.test, use.data, "float16") for use in asked(load_test_file(FOLDER), CheckUse)]
     judge.run.compile_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
     again = Run(FOLDER, "solutions", seed=1)
     try:
         for trial in trials:
-            ahead, direct = (run.recording(judge.exercise, trial) for run in (judge.run, again))
+            ahead, direct = (run.launch_plan(judge.exercise, trial) for run in (judge.run, again))
             assert all(ahead.header[part] == direct.header[part] for part in ("buffers", "steps", "results"))
     finally:
         again.end()
@@ -62,18 +62,18 @@ def test_what_was_not_foreseen_is_compiled_when_asked(judge):
     judge = judge()
     foreseen, other = of_size(judge, 100, 200)
     judge.run.compile_ahead(judge.exercise, [Foreseen(foreseen)])
-    assert judge.run.recording(judge.exercise, other).plan.results["z"].shape == [200]
-    assert judge.run.recording(judge.exercise, foreseen, ("llir",)).plan.kernels[0].texts["llir"]
+    assert judge.run.launch_plan(judge.exercise, other).plan.results["z"].shape == [200]
+    assert judge.run.launch_plan(judge.exercise, foreseen, ("llir",)).plan.kernels[0].texts["llir"]
 
 
 def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     judge = judge("    if x.numel() == 77:\n        import os\n        os._exit(3)\n")
     trials = of_size(judge, 100, 77, 300)
     judge.run.compile_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
-    assert judge.run.recording(judge.exercise, trials[2]).plan.results["z"].shape == [300]
-    assert judge.run.recording(judge.exercise, trials[0]).plan.results["z"].shape == [100]
+    assert judge.run.launch_plan(judge.exercise, trials[2]).plan.results["z"].shape == [300]
+    assert judge.run.launch_plan(judge.exercise, trials[0]).plan.results["z"].shape == [100]
     with pytest.raises(ChildEnded) as ended:
-        judge.run.recording(judge.exercise, trials[1])
+        judge.run.launch_plan(judge.exercise, trials[1])
     assert (ended.value.how, ended.value.detail) == ("exit", "3")
 
 
@@ -84,12 +84,12 @@ def test_an_import_that_runs_out_of_time_is_waited_for_once(tmp_path, monkeypatc
     try:
         (trial,) = of_size(judge, 9)
         judge.run.compile_ahead(judge.exercise, [Foreseen(trial)])
-        said = Check.of("test", normal(9), normal(9)).verdict(judge).lines
+        said = CheckUse.of("test", normal(9), normal(9)).verdict(judge).lines
         assert said[0].startswith("Importing masked_add.py was stopped after 2 s: it was in ")
         assert said[1].endswith('belongs below `if __name__ == "__main__":`.')
         with pytest.raises(ChildEnded) as ended:
-            judge.run.recording(judge.exercise, trial)
-        assert ended.value is judge.run.recorder.load_ended
+            judge.run.launch_plan(judge.exercise, trial)
+        assert ended.value is judge.run.process.load_ended
     finally:
         judge.run.end()
 
@@ -113,10 +113,10 @@ def test_a_kernel_may_be_tried_at_import_where_nothing_has_values(tmp_path, trie
     judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
     other = judge.trial("test", (normal(300), normal(300)), "float32", constants={"BLOCK_N": 128})
     try:
-        assert Check.of("test", normal(9), normal(9)).verdict(judge).outcome == PASS
+        assert CheckUse.of("test", normal(9), normal(9)).verdict(judge).outcome == PASS
         for trial, programs in zip((*of_size(judge, 9), other, *of_size(judge, 10), other), (1, 3, 1, 3)):
-            recording = judge.recording(trial)
-            assert isinstance(recording, Recording), recording.lines
+            recording = judge.launch_plan(trial)
+            assert isinstance(recording, PackedPlan), recording.lines
             assert [step.grid[0] for step in recording.plan.steps] == [programs]
     finally:
         judge.run.end()
@@ -127,8 +127,8 @@ def test_a_failure_at_import_is_told_as_the_interpreter_saw_it(tmp_path, stateme
     (tmp_path / "masked_add.py").write_text(f"{FOLDER.solution_file.read_text()}{statement}\n")
     judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
     try:
-        first = Check.of("test", normal(9), normal(9)).verdict(judge)
-        second = Compiled.of("test", normal(9), normal(9)).verdict(judge)
+        first = CheckUse.of("test", normal(9), normal(9)).verdict(judge)
+        second = CompiledUse.of("test", normal(9), normal(9)).verdict(judge)
         assert first.lines[0].startswith("Importing masked_add.py raises") and second.lines == first.lines
     finally:
         judge.run.end()
@@ -161,7 +161,7 @@ def test_what_waits_for_right_values_is_not_begun_once_one_is_wrong(judge, monke
     )
     if kind is not None:
         monkeypatch.setattr(judge, "up_to_a_failure", lambda *_: [failed("import", kind=kind)])
-    Check.of("test", normal(10), normal(10), dtypes=("float32",)).verdict(judge)
+    CheckUse.of("test", normal(10), normal(10), dtypes=("float32",)).verdict(judge)
     assert sum(not future.cancelled() for future in pool.futures.values()) == left and len(pool.futures) == 3
     judge.run.end()
     assert all(future.cancelled() for future in pool.futures.values())
@@ -178,7 +178,7 @@ def test_a_python_function_in_a_kernel_is_told_as_one_however_often_it_is_compil
     """Triton 3.6 says so only the first time; then that the kernel sees no globals."""
     judge = bench(mutant("01_masked_add/python_function_in_kernel")).judge
     for trial in of_size(judge, 100, 200, 300):
-        refused = judge.recording(trial)
+        refused = judge.launch_plan(trial)
         assert "the kernel calls add, a Python function: give it @triton.jit" in refused.lines[0]
 
 
@@ -198,6 +198,6 @@ def test_kernels_with_the_files_own_block_sizes_take_turns_with_others(judge, mo
     sizes = [1, 2, 3, 4, 50, 60]
     own, set = {}, {"BLOCK_N": 64}
     judge.compile_ahead([
-        Check.of("test", normal(n), normal(n), dtypes=("float32",), **(set if n in small else own)) for n in sizes
+        CheckUse.of("test", normal(n), normal(n), dtypes=("float32",), **(set if n in small else own)) for n in sizes
     ])  # fmt: skip
     assert [trial.data[0].shape[0] for trial in order] == expected

@@ -7,7 +7,7 @@ import triton
 
 from grader import Exercise, integers, normal
 from grader.explain.verdict import FAIL, PASS
-from grader.judge.uses import Check, Compiled, Tuned
+from grader.judge.uses import CheckUse, CompiledUse, TunedUse
 from tests.judge.graded import grading
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n"
@@ -74,7 +74,7 @@ def sizes(file: str, *Ns: int) -> list[tuple]:
 
 def first_failure(judge, file: str, *Ns: int):
     for data in sizes(file, *Ns):
-        verdict = Check.of("test_a_case", *data).verdict(judge)
+        verdict = CheckUse.of("test_a_case", *data).verdict(judge)
         if verdict.outcome != PASS:
             return verdict
     return verdict
@@ -239,7 +239,7 @@ def test_a_key_that_names_no_argument_is_rejected(judged):
 def test_a_key_without_a_size_is_told_where_a_test_asks_for_a_choice_of_each_size(judged):
     first, *others = sizes(SCALE, 4096, 64)
     for key, id in ((KEY, ""), ("key=[]", "wrong-key"), ('key=["BLOCK"]', "wrong-key")):
-        verdict = Tuned.of("test_a_choice", *first, others=others, configurations=(2, 4)).verdict(
+        verdict = TunedUse.of("test_a_choice", *first, others=others, configurations=(2, 4)).verdict(
             judged(SCALE, (KEY, key))
         )
         assert verdict.id == id, verdict.lines
@@ -253,9 +253,9 @@ def test_a_test_may_ask_for_a_choice_and_for_its_size(judged):
         ("z, N)\n", "z, N, BLOCK=128)\n"),
         ('meta["BLOCK"]', "128"),
     ]
-    one = Tuned.of("test_a_choice", *first, configurations=(2, 4)).verdict(judged(SCALE, *fixed))
+    one = TunedUse.of("test_a_choice", *first, configurations=(2, 4)).verdict(judged(SCALE, *fixed))
     assert one.id == "not-tuned" and "nothing to choose from" in one.lines[0]
-    few = Tuned.of("test_a_choice", *first, configurations=(4, 24)).verdict(judged(SCALE))
+    few = TunedUse.of("test_a_choice", *first, configurations=(4, 24)).verdict(judged(SCALE))
     assert few.id == "not-tuned" and few.lines[0] == "2 configurations to choose from; 4 to 24 are asked for."
 
 
@@ -265,12 +265,12 @@ SUMS = ("tl.load(x_ptr + i, mask=i < N) * 2", "tl.cumsum(tl.load(x_ptr + i, mask
 
 @pytest.mark.parametrize("change", [MANY_WARPS, SPILLING])
 def test_one_configuration_has_to_fit_and_to_spill_nothing(judged, change):
-    verdict = Compiled.of("test_code", normal(1 << 20)).verdict(judged(SCALE, SUMS, change))
+    verdict = CompiledUse.of("test_code", normal(1 << 20)).verdict(judged(SCALE, SUMS, change))
     assert verdict.outcome == PASS and "1 of 2 configurations spill or do not fit" in verdict.note, verdict
 
 
 def test_where_no_configuration_is_sound_the_first_is_explained(judged):
-    verdict = Compiled.of("test_code", normal(1 << 20)).verdict(judged(SCALE, SUMS, MANY_WARPS, SPILLING))
+    verdict = CompiledUse.of("test_code", normal(1 << 20)).verdict(judged(SCALE, SUMS, MANY_WARPS, SPILLING))
     said = "\n".join(verdict.lines)
     assert verdict.id == "spills" and "spilled" in said and "This is configuration 1 of 2" in said, said
     assert "no other does" in said

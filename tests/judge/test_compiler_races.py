@@ -7,7 +7,7 @@ import pytest
 from grader import normal
 from grader.explain.causes import Cause
 from grader.explain.verdict import FAIL, PASS
-from grader.judge.uses import Check, Compiled
+from grader.judge.uses import CheckUse, CompiledUse
 from tests.conftest import ROOT
 
 KERNEL = (ROOT / "tests" / "judge" / "split_tile.py").read_text(encoding="utf-8")
@@ -24,7 +24,7 @@ def judge_of(bench, *changes: tuple[str, str]):
 
 
 def test_a_tile_that_is_overwritten_too_early_is_named(bench):
-    verdict = Compiled.of("test", *DATA).verdict(judge_of(bench))
+    verdict = CompiledUse.of("test", *DATA).verdict(judge_of(bench))
     assert (verdict.outcome, verdict.id) == (FAIL, Cause.COMPILER_RACE)
     product, load = (1 + KERNEL[: KERNEL.index(part)].count("\n") for part in ("above = tl.dot", "b = tl.load"))
     assert f"a product in line {product} may still read the tile that line {load} has loaded" in verdict.lines[0]
@@ -35,5 +35,5 @@ def test_a_tile_that_is_overwritten_too_early_is_named(bench):
 @pytest.mark.parametrize("change", [("STAGES = 3", "STAGES = 1"), ("LOW = 32", "LOW = 64")], ids=str)
 def test_both_ways_out_that_it_states_are_right(bench, change):
     judge = judge_of(bench, change)
-    assert Compiled.of("test", *DATA).verdict(judge).outcome == PASS
-    assert Check.of("test", *DATA).verdict(judge).outcome == PASS
+    assert CompiledUse.of("test", *DATA).verdict(judge).outcome == PASS
+    assert CheckUse.of("test", *DATA).verdict(judge).outcome == PASS

@@ -55,7 +55,7 @@ def measured(bench, monkeypatch):
         found.run.replays = SimpleNamespace(device=SimpleNamespace(is_impossible=lambda **rates: False))
         vars(found.run).update(of_run)
         trial = found.judge.trial("test_speed", (normal(4096), normal(4096)), "float32")
-        recording = found.run.recording(found.judge.exercise, trial, ("ptx", "ttgir"))
+        recording = found.run.launch_plan(found.judge.exercise, trial, ("ptx", "ttgir"))
         drawn = Counter()
 
         def samples(run, *_):

@@ -8,7 +8,7 @@ import pytest
 
 from grader import normal
 from grader.explain.verdict import FAIL, PASS
-from grader.judge.foreseen import EARLY, Foreseen, in_drawn_order
+from grader.judge.work_ahead import EARLY, Foreseen, in_drawn_order
 from tests.conftest import ROOT
 
 SIZES = (5, 700, 1024, 3000, 5000)
@@ -28,8 +28,8 @@ def recorded(bench, source: str, seed: int = 1):
 
 def order(bench, seed: int, body: str = "print(x.numel(), flush=True)") -> list[int]:
     judged = recorded(bench, with_host(body), seed)
-    judged.run.recorder.end()
-    return [int(line) for line in judged.run.recorder.printed.splitlines()]
+    judged.run.process.end()
+    return [int(line) for line in judged.run.process.printed.splitlines()]
 
 
 def test_every_call_is_recorded_twice_with_the_others_between(bench):
@@ -47,8 +47,8 @@ def test_the_seed_draws_both_orders_and_repeats_them(bench):
 def test_what_is_recorded_is_not_recorded_again_when_it_is_judged(bench):
     judged = recorded(bench, with_host("print(x.numel(), flush=True)"))
     assert judged.check(normal(700), normal(700), dtypes=("float32",)).outcome == PASS
-    judged.run.recorder.end()
-    assert judged.run.recorder.printed.splitlines().count("700") == 2
+    judged.run.process.end()
+    assert judged.run.process.printed.splitlines().count("700") == 2
 
 
 def test_what_is_asked_for_first_is_recorded_among_few_others_and_all_are_recorded_twice():
@@ -71,12 +71,12 @@ def test_from_the_first_wrong_call_on_only_what_is_asked_for_anyway_is_recorded_
     judged = bench(with_host("print(x.numel(), flush=True)").replace("x + y, mask", "x - y, mask"))
     trials = [judged.judge.trial("test_a_case", (normal(size), normal(size)), "float32") for size in SIZES]
     assert judged.check(normal(5), normal(5), dtypes=("float32",)).outcome == FAIL
-    judged.run.recorder.end()
-    before = judged.run.recorder.printed_bytes
+    judged.run.process.end()
+    before = judged.run.process.printed_bytes
     foreseen = [Foreseen(trial, if_right=trial is not trials[1]) for trial in trials]
     judged.run.record_in_drawn_order(judged.judge.exercise, foreseen)
-    judged.run.recorder.end()
-    assert judged.run.recorder.printed_bytes - before == len("700\n" * 2)
+    judged.run.process.end()
+    assert judged.run.process.printed_bytes - before == len("700\n" * 2)
 
 
 KEPT = {

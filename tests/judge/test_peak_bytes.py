@@ -11,7 +11,7 @@ from grader.judge import gpu_memory
 from grader.judge.judge import Judge
 from grader.judge.peak_bytes import PeakBytes
 from grader.judge.run import Run
-from grader.judge.uses import Check, asked
+from grader.judge.uses import CheckUse, asked
 from grader.numerics.data_sets import Data
 from tests.conftest import ROOT
 
@@ -68,9 +68,9 @@ def largest(request, monkeypatch):
     monkeypatch.setattr(checking, "quick_error", lambda *_: torch.inf)  # compared in full
     folder: Folder = request.param
     file, run = load_test_file(folder), Run(folder, str(folder.solution_file), seed=1)
-    call = max(asked(file, Check), key=lambda call: sum(one.elements for one in call.data if isinstance(one, Data)))
+    call = max(asked(file, CheckUse), key=lambda call: sum(one.elements for one in call.data if isinstance(one, Data)))
     trial = Judge(file.exercise, run).trial("test", call.data, file.exercise.dtypes[0], constants=call.constants)
-    yield file.exercise, trial, run.recording(file.exercise, trial)
+    yield file.exercise, trial, run.launch_plan(file.exercise, trial)
     run.end()
 
 

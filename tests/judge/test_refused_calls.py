@@ -8,7 +8,7 @@ from grader import normal
 from grader.explain.verdict import FAIL, PASS
 from grader.gpu.models import MODELS
 from grader.judge.speed_samples import not_timed
-from grader.judge.uses import Raises
+from grader.judge.uses import RaisesUse
 from tests.conftest import ROOT
 
 SOLUTION = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
@@ -18,7 +18,7 @@ BEFORE = "    if x.numel() < 8:\n        raise ValueError('8 elements are the le
 
 def judged(bench, old: str, new: str):
     assert SOLUTION.count(old) == 1
-    use = Raises.of("test_a_case", normal(7), normal(7), because="x has 7 elements, and 8 are the least")
+    use = RaisesUse.of("test_a_case", normal(7), normal(7), because="x has 7 elements, and 8 are the least")
     return use.verdict(bench(SOLUTION.replace(old, new)).judge)
 
 

@@ -15,9 +15,9 @@ from grader.course.folder import all_folders, load_test_file
 from grader.explain.verdict import FAIL, NOT_RUN, PASS, SKIPPED, UNJUDGED
 from grader.interpreter.buffers import PAGE, Buffer
 from grader.interpreter.sampled import programs_of
-from grader.interpreter.views import View
+from grader.interpreter.views import BufferView
 from grader.judge.judge import Judge
-from grader.judge.uses import Check, Compiled, Drawn, OnGpu, Throughput, asked
+from grader.judge.uses import CheckUse, CompiledUse, DrawnUse, OnGpuUse, ThroughputUse, asked
 from grader.numerics.data_sets import Data
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import far_apart
@@ -47,8 +47,10 @@ def verdict_on(bench, path: str, data=None, seed: int = 1, change: tuple[str, st
     assert change[0] in source
     judged = bench(source.replace(*change, 1), id, seed)
     if small:
-        assert Check.of("test_small", *SMALL[id]).verdict(judged.judge).outcome == PASS
-    return OnGpu.of("test_large", *(data or LARGE[id]), dtypes=(judged.judge.exercise.dtypes[0],)).verdict(judged.judge)
+        assert CheckUse.of("test_small", *SMALL[id]).verdict(judged.judge).outcome == PASS
+    return OnGpuUse.of("test_large", *(data or LARGE[id]), dtypes=(judged.judge.exercise.dtypes[0],)).verdict(
+        judged.judge
+    )
 
 
 SOLUTIONS = {
@@ -110,8 +112,8 @@ def test_values_of_several_launches_are_compared_where_all_their_programs_ran(be
 
 def test_what_no_smaller_call_launches_is_left_open_where_its_values_cannot_be_told(bench):
     judge = bench((ROOT / SOLUTIONS["03"]).read_text() + TWICE_IF_LARGE, "03_softmax").judge
-    assert Check.of("test_small", *SMALL["03_softmax"]).verdict(judge).outcome == PASS
-    verdict = OnGpu.of("test_large", *LARGE["03_softmax"], dtypes=("float32",)).verdict(judge)
+    assert CheckUse.of("test_small", *SMALL["03_softmax"]).verdict(judge).outcome == PASS
+    verdict = OnGpuUse.of("test_large", *LARGE["03_softmax"], dtypes=("float32",)).verdict(judge)
     assert (verdict.outcome, verdict.id) == (SKIPPED, UNJUDGED), verdict.lines
     assert verdict.note == "needs a GPU: it launches softmax_kernel, then softmax_kernel, and no smaller call does"
 
@@ -119,8 +121,8 @@ def test_what_no_smaller_call_launches_is_left_open_where_its_values_cannot_be_t
 def test_a_dtype_that_is_left_open_is_not_forgotten_for_the_next_one(bench):
     twice = TWICE_IF_LARGE.replace("x.shape[0] < 4000", "x.shape[0] < 4000 or x.dtype != torch.float32")
     judge = bench((ROOT / SOLUTIONS["03"]).read_text() + twice, "03_softmax").judge
-    assert Check.of("test_small", *SMALL["03_softmax"]).verdict(judge).outcome == PASS
-    assert OnGpu.of("test_large", *LARGE["03_softmax"], dtypes=("float32", "float16")).verdict(judge).id == UNJUDGED
+    assert CheckUse.of("test_small", *SMALL["03_softmax"]).verdict(judge).outcome == PASS
+    assert OnGpuUse.of("test_large", *LARGE["03_softmax"], dtypes=("float32", "float16")).verdict(judge).id == UNJUDGED
 
 
 WRONG_FROM = ("    M, N = x.shape\n", "    M, N = x.shape\n    if M > 4000:\n        x = x[:1].expand(M, N)\n")
@@ -129,15 +131,15 @@ WRONG_FROM = ("    M, N = x.shape\n", "    M, N = x.shape\n    if M > 4000:\n   
 def test_the_values_of_calls_that_are_compiled_or_timed_are_judged_too(bench):
     source = (ROOT / SOLUTIONS["03"]).read_text().replace(*WRONG_FROM)
     judge = bench(source, "03_softmax").judge
-    assert Check.of("test_small", *SMALL["03_softmax"]).verdict(judge).outcome == PASS
+    assert CheckUse.of("test_small", *SMALL["03_softmax"]).verdict(judge).outcome == PASS
     for verdict in (
-        Compiled.of("test_code", normal(4096, 1024)).verdict(judge),
-        Throughput.of("test_speed", normal(32768, 4096), at_least=0.5).verdict(judge),
+        CompiledUse.of("test_code", normal(4096, 1024)).verdict(judge),
+        ThroughputUse.of("test_speed", normal(32768, 4096), at_least=0.5).verdict(judge),
     ):
         assert verdict.outcome == FAIL and "z is wrong in" in verdict.lines[0]
     right = bench((ROOT / SOLUTIONS["03"]).read_text(), "03_softmax").judge
-    assert Compiled.of("test_code", normal(4096, 1024)).verdict(right).outcome == PASS
-    assert Throughput.of("test_speed", normal(32768, 4096), at_least=0.5).verdict(right) is None
+    assert CompiledUse.of("test_code", normal(4096, 1024)).verdict(right).outcome == PASS
+    assert ThroughputUse.of("test_speed", normal(32768, 4096), at_least=0.5).verdict(right) is None
 
 
 @pytest.mark.parametrize(
@@ -164,14 +166,14 @@ def test_a_large_call_of_two_tests_is_sampled_once(bench, monkeypatch):
     sampled, sample = [], judge.run.sample
     monkeypatch.setattr(judge.run, "sample", lambda *args: sampled.append(args[1]) or sample(*args))
     data, other = (normal(4096, 1024),), (normal(4096, 1025),)
-    assert Compiled.of("test_code", *data).verdict(judge).outcome == PASS
-    assert Throughput.of("test_speed", *data, at_least=0.5).verdict(judge) is None and len(sampled) == 1
-    assert Throughput.of("test_speed", *other, at_least=0.5).verdict(judge) is None and len(sampled) == 2
+    assert CompiledUse.of("test_code", *data).verdict(judge).outcome == PASS
+    assert ThroughputUse.of("test_speed", *data, at_least=0.5).verdict(judge) is None and len(sampled) == 1
+    assert ThroughputUse.of("test_speed", *other, at_least=0.5).verdict(judge) is None and len(sampled) == 2
 
 
 def test_drawn_calls_go_up_to_what_the_lesson_promises(bench):
     (folder,) = [one for one in all_folders(ROOT) if one.id == "07_row_sum"]
-    (use,), change = asked(load_test_file(folder), Drawn), WRONG_FROM[1].replace("4000", "100_000")
+    (use,), change = asked(load_test_file(folder), DrawnUse), WRONG_FROM[1].replace("4000", "100_000")
     source = (ROOT / "solutions/07_row_sum/row_sum.py").read_text()
     assert WRONG_FROM[0] in source
     for text, outcome in ((source.replace(WRONG_FROM[0], change), FAIL), (source, PASS)):
@@ -271,7 +273,7 @@ def test_indices_of_large_calls_are_drawn_too(bench, change, outcome, words):
     )
     judge = Judge(exercise, bench(PICK.replace(*change), "01_masked_add").judge.run)
     N = (1 << 28) + 1
-    verdict = OnGpu.of("test_large", normal(37), indices(N, below=37), dtypes=("float32",)).verdict(judge)
+    verdict = OnGpuUse.of("test_large", normal(37), indices(N, below=37), dtypes=("float32",)).verdict(judge)
     assert verdict.outcome == outcome and words in " ".join([verdict.note, *verdict.lines]), verdict
 
 
@@ -293,7 +295,7 @@ ROW_OF_Z_IN_INT32 = ("tl.program_id(0).to(tl.int64)", "tl.program_id(0)")
 def gathered(bench, data, seed: int = 1, change: tuple[str, str] = ("", "")):
     source = (ROOT / "solutions/12_gather_rows/gather_rows.py").read_text()
     assert change[0] in source
-    return OnGpu.of("test_large", *data, dtypes=("int8",)).verdict(
+    return OnGpuUse.of("test_large", *data, dtypes=("int8",)).verdict(
         bench(source.replace(*change, 1), "12_gather_rows", seed).judge
     )
 
@@ -338,7 +340,7 @@ def paged(bench, path: str, where: Data, pages: int, seed: int):
     """A call that writes as many tokens as there are slots into caches of so many pages with 16 rows."""
     (count,), cache = where.shape, normal(pages, 16, 8, 128)
     judge = bench((ROOT / path).read_text(), "39_kv_cache_write", seed).judge
-    return OnGpu.of("test_large", normal(count, 8, 128), normal(count, 8, 128), cache, cache, where).verdict(judge)
+    return OnGpuUse.of("test_large", normal(count, 8, 128), normal(count, 8, 128), cache, cache, where).verdict(judge)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -393,7 +395,7 @@ def peaks(x, factor):
 def peaks_of(bench, change: tuple[str, str] = ("", "")):
     assert change[0] in PEAKS_SOURCE
     run = bench(PEAKS_SOURCE.replace(*change, 1), "03_softmax").run
-    return OnGpu.of("test_large", normal(3_000_001, 781), 4.0, dtypes=("float32",)).verdict(Judge(PEAKS, run))
+    return OnGpuUse.of("test_large", normal(3_000_001, 781), 4.0, dtypes=("float32",)).verdict(Judge(PEAKS, run))
 
 
 def test_several_right_results_are_right(bench):
@@ -428,7 +430,7 @@ LEFT_OUT = {"28_paged_decoding": {"k_cache", "v_cache"}}  # the table alone tell
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_an_exercise_with_large_calls_says_how_they_are_cut_and_how_large_they_may_be(folder):
     module = load_test_file(folder)
-    if not (calls := asked(module, OnGpu)):
+    if not (calls := asked(module, OnGpuUse)):
         pytest.skip("no large calls")
     given = [pair for call in calls for pair in zip(module.exercise.arguments, call.data, strict=True)]
     tensors = {name for name, one in given if isinstance(one, Data)}
@@ -457,7 +459,7 @@ def test_neighbours_and_elements_a_power_of_two_apart_have_values_of_their_own()
 
 def test_a_virtual_buffer_tells_what_was_written_and_takes_a_fill():
     size = 1 << 34
-    buffer = Buffer("z", size, view=View(0, (size // 4,), (1,), 4), initialised=False, virtual=True)
+    buffer = Buffer("z", size, view=BufferView(0, (size // 4,), (1,), 4), initialised=False, virtual=True)
     buffer.write(buffer.view, np.array(7, np.uint32))
     far = np.array([4 * PAGE * 5, size - 4], np.int64)
     places = buffer.places(far)

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from grader.judge.uses import COST, RIGHT, SPEED, USES, Check, Drawn, Throughput, Traffic, asked
+from grader.judge.uses import COST, RIGHT, SPEED, USES, CheckUse, DrawnUse, ThroughputUse, TrafficUse, asked
 from grader.numerics.data_sets import normal
 from grader.session import plugin
 
@@ -40,19 +40,19 @@ def test_a_test_that_states_its_use_wrongly_stops_no_other(module):
         traffic(normal(5), raeds=1)
 
     module.test_with_a_slip = test_with_a_slip
-    assert [use.test for use in asked(module, Traffic, Check)] == ["test_one", "test_one", "test_two"]
+    assert [use.test for use in asked(module, TrafficUse, CheckUse)] == ["test_one", "test_one", "test_two"]
 
 
 def test_each_use_is_told_in_the_order_of_the_file(module):
-    found = asked(module, Traffic, Check)
+    found = asked(module, TrafficUse, CheckUse)
     assert [(use.test, use.fixture, use.data[0].shape) for use in found] == [
         ("test_one", "check", (3,)), ("test_one", "check", (4,)), ("test_two", "traffic", (5,)),
     ]  # fmt: skip
-    assert found[0] == Check("test_one", (normal(3),), constants={"BLOCK": 64}, bound="exact")
+    assert found[0] == CheckUse("test_one", (normal(3),), constants={"BLOCK": 64}, bound="exact")
 
 
 def test_other_fixtures_are_left_out(module):
-    assert [use.test for use in asked(module, Traffic)] == ["test_two"]
+    assert [use.test for use in asked(module, TrafficUse)] == ["test_two"]
 
 
 @pytest.mark.parametrize("kind", USES.values())
@@ -64,8 +64,8 @@ def test_the_plugin_has_each_fixture_and_it_counts_for_an_item(kind):
 
 @pytest.mark.parametrize(
     ("kind", "data", "options"),
-    [(Check, [normal(3)], {"bounds": "exact"}), (Throughput, [normal(3)], {"at_least": 0.5, "BLOCK": 64}),
-     (Throughput, [normal(3)], {}), (Drawn, [normal(3)], {})],
+    [(CheckUse, [normal(3)], {"bounds": "exact"}), (ThroughputUse, [normal(3)], {"at_least": 0.5, "BLOCK": 64}),
+     (ThroughputUse, [normal(3)], {}), (DrawnUse, [normal(3)], {})],
 )  # fmt: skip
 def test_what_a_fixture_does_not_take_is_refused(kind, data, options):
     with pytest.raises(TypeError):

@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from grader.course.folder import Folder
-from grader.learn.self_study import Origin, self_study_notebook
+from grader.learn.notebooks.self_study import Origin, self_study_notebook
 from tests.conftest import ROOT
 from tests.typed_commands import of_a_terminal, start_pytest
 from tests.waiting import NEVER

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from grader.course.folder import Folder, all_folders, load_test_file
-from grader.judge.uses import Check, Traffic, Use, asked
+from grader.judge.uses import CheckUse, TrafficUse, Use, asked
 from tests.conftest import ROOT, mutant
 
 FOLDERS = all_folders(ROOT)
@@ -22,9 +22,9 @@ def core_tests(folder: Folder) -> set[str]:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.id)
 def test_each_exercise_has_a_core_of_values_and_cost_in_contiguous_calls(folder):
     core = core_tests(folder)
-    uses: list[Use] = [use for use in asked(load_test_file(folder), Check, Traffic) if use.test in core]
+    uses: list[Use] = [use for use in asked(load_test_file(folder), CheckUse, TrafficUse) if use.test in core]
     assert {use.test for use in uses} == core and len(core) >= 4
-    assert any(isinstance(use, Traffic) for use in uses)
+    assert any(isinstance(use, TrafficUse) for use in uses)
     if folder.id not in STRIDED:
         assert not [use.test for use in uses for data in use.data if getattr(data, "layout", None) and data.layout.name]
 

@@ -14,12 +14,12 @@ from grader.course.code_digest import digest_of_code
 from grader.course.folder import all_folders
 from grader.gpu.device import Device
 from grader.gpu.models import MODELS
-from grader.learn import ladder_figures
-from grader.learn.ladder_climb import at_one_clock
-from grader.learn.ladder_counts import Counts
-from grader.learn.ladder_figures import Figures, NotTimed, Timed, still_true
-from grader.learn.ladder_rungs import ladder_of
-from grader.learn.ladder_table import counted_table, figure_text, measured_table, percent
+from grader.learn.ladder import figures
+from grader.learn.ladder.climb import at_one_clock
+from grader.learn.ladder.counts import Counts
+from grader.learn.ladder.figures import Figures, NotTimed, Timed, still_true
+from grader.learn.ladder.rungs import ladder_of
+from grader.learn.ladder.table import counted_table, figure_text, measured_table, percent
 from tests.gpu.replays_here import replays_here  # noqa: F401
 from tests.learn.conftest import ROOT, Course
 
@@ -62,7 +62,7 @@ def on_gpu(monkeypatch, request):
     replays = request.getfixturevalue("replays_here")
     replays.end = lambda: None
     monkeypatch.setattr("grader.gpu.device.device_here", lambda: Device("none", MODELS["sm_90"]))
-    monkeypatch.setattr("grader.learn.ladder_climb.Replays", lambda device: replays)
+    monkeypatch.setattr("grader.learn.ladder.climb.Replays", lambda device: replays)
     return replays
 
 
@@ -81,9 +81,9 @@ def test_rates_are_those_at_one_clock():
 def test_every_ladder_has_figures_of_its_kernels_as_they_are(folder):
     """Else: course ladder NN --keep, on a GPU."""
     digests = {rung.name: digest_of_code(rung.text) for rung in ladder_of(folder).rungs}
-    figures = still_true(ladder_figures.kept(folder), digests)
-    assert set(figures.rungs) == set(digests)
-    assert not [(name, one.why) for name, one in figures.rungs.items() if isinstance(one, NotTimed)]
+    found = still_true(figures.kept(folder), digests)
+    assert set(found.rungs) == set(digests)
+    assert not [(name, one.why) for name, one in found.rungs.items() if isinstance(one, NotTimed)]
 
 
 # ---- without a GPU --------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from grader.course.folder import load_test_file
 from grader.course.trial import trial_of
-from grader.learn.ladder_counts import Counts, counts_of, with_sizes
+from grader.learn.ladder.counts import Counts, counts_of, with_sizes
 from grader.numerics.data_sets import normal
 from tests.conftest import ROOT
 

@@ -14,9 +14,9 @@ from grader.course.code_digest import digest_of_code
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.resized import resized
 from grader.explain.verdict import PASS
-from grader.judge.uses import Check, Throughput, asked
-from grader.learn.ladder_figures import Timed, kept
-from grader.learn.ladder_rungs import BadRung, Ladder, Rung, ladder_of
+from grader.judge.uses import CheckUse, ThroughputUse, asked
+from grader.learn.ladder.figures import Timed, kept
+from grader.learn.ladder.rungs import BadRung, Ladder, Rung, ladder_of
 from grader.numerics.data_sets import indices, normal
 from tests.conftest import ROOT
 from tests.slow import drawn
@@ -69,13 +69,13 @@ def test_its_values_are_right(bench, folder: Folder, rung: Rung):
         verdict = one.check(*_small(folder), dtypes=load_test_file(folder).exercise.dtypes[:1])
         assert verdict.outcome == PASS, verdict.lines
         return
-    for call in asked(load_test_file(folder), Check)[::2]:
+    for call in asked(load_test_file(folder), CheckUse)[::2]:
         verdict = call.verdict(one.judge)
         assert verdict.outcome == PASS, f"{call.test}: {verdict.lines}"
 
 
 def _small(folder: Folder) -> tuple:
-    (timed, *_) = asked(load_test_file(folder), Throughput)
+    (timed, *_) = asked(load_test_file(folder), ThroughputUse)
     return SMALL.get(folder.id) or resized(timed.data, 5)
 
 

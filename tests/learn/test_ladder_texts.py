@@ -7,7 +7,7 @@ import re
 import pytest
 
 from grader.course.folder import all_folders
-from grader.learn.ladder_figures import kept
+from grader.learn.ladder.figures import kept
 from tests.conftest import ROOT
 
 MARKED = re.compile(r"\| *(?P<numbers>[^|]*?) *<!-- rungs: (?P<rungs>.*?) -->")

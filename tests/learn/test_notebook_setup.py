@@ -14,7 +14,7 @@ from grader.learn.notebook_setup import CannotSetUp
 
 pytest.importorskip("nbformat", reason="nbformat makes notebooks: see the extra classroom")
 
-from grader.learn.self_study import FIRST
+from grader.learn.notebooks.self_study import FIRST
 from tests.conftest import ROOT
 
 NO_GRADER = "import sys; sys.modules['grader'] = None\n"  # as on a machine where the course is not installed

@@ -24,7 +24,7 @@ from grader.gpu.device import Device
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.run import Run
-from grader.judge.uses import Throughput, asked
+from grader.judge.uses import ThroughputUse, asked
 from grader.learn.curve_table import curve_table
 from grader.learn.sweep import Sweep
 from grader.numerics.data_sets import Data, indices, normal, slots
@@ -80,7 +80,7 @@ def sweep():
         return Sweep(
             dict(zip(("yours", "solution"), made[-2:])),
             exercise,
-            Throughput.of("test_it", *data, at_least=0.5, **options),
+            ThroughputUse.of("test_it", *data, at_least=0.5, **options),
             answers,
         )
 
@@ -105,7 +105,7 @@ LARGE = ("28",)  # its caches stay as large with fewer sequences: a card of 8 Gi
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_every_exercise_has_a_size_to_plot_up_to(folder):
     module = load_test_file(folder)
-    data = asked(module, Throughput)[0].data
+    data = asked(module, ThroughputUse)[0].data
     sizes = sizes_below(module.exercise, data, getattr(torch, module.exercise.dtypes[0]))
     assert len(sizes) >= FEWEST.get(folder.number, 3) and sizes == sorted(set(sizes))
     assert resized(data, sizes[-1]) == data
@@ -127,7 +127,7 @@ def test_a_curve_begins_where_a_call_moves_enough_to_be_measured():
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_a_card_of_8_gib_times_fewer_rows_and_a_large_one_what_is_stated(folder):
     module = load_test_file(folder)
-    for call in asked(module, Throughput):
+    for call in asked(module, ThroughputUse):
         given = module.exercise, call.data, getattr(torch, module.exercise.dtypes[0])
         assert fitting(*given, 141 << 30) == call.data
         small = fitting(*given, 8 << 30)
@@ -230,7 +230,7 @@ def test_a_kernel_that_returns_something_else_is_not_plotted(tmp_path):
     path = tmp_path / "masked_add.py"
     path.write_text(text.replace("return z", "return x"))
     run = Run(ADD, str(path), model=DEFAULT_MODEL)
-    asked_for = Throughput.of("test_it", *VECTORS, at_least=0.5)
+    asked_for = ThroughputUse.of("test_it", *VECTORS, at_least=0.5)
     try:
         with pytest.raises(click.ClickException, match="returns another result than it should"):
             measured(Sweep({"yours": run}, load_test_file(ADD).exercise, asked_for, Answers()))

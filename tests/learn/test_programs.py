@@ -10,7 +10,7 @@ from grader.course.folder import all_folders, load_test_file
 from grader.learn.program_accesses import in_words, touched
 from grader.numerics.data_sets import Data
 from grader.processes import triton_forkserver_client
-from grader.wire.messages import TracedAccess
+from grader.wire.messages import LoggedAccess
 from tests.conftest import mutant
 from tests.learn.conftest import ROOT
 
@@ -30,21 +30,21 @@ from tests.learn.conftest import ROOT
     ],
 )
 def test_an_access_in_words(elements, shape, words):
-    assert in_words(TracedAccess("load", "x", elements=elements), shape) == words
+    assert in_words(LoggedAccess("load", "x", elements=elements), shape) == words
 
 
 def test_elements_that_no_argument_has_are_left_out():
-    accesses = [TracedAccess("load", "x", program=[0], elements=[0, 99]), TracedAccess("load", "gone", elements=[0])]
+    accesses = [LoggedAccess("load", "x", program=[0], elements=[0, 99]), LoggedAccess("load", "gone", elements=[0])]
     (only,) = touched(accesses, {"x": (2,)})
     assert only.programs == (((0,),), ())
 
 
 def test_several_launches_stand_apart_with_the_memory_between_them():
     accesses = [
-        TracedAccess("load", "x", program=[1], launch=0, elements=[1]),
-        TracedAccess("store", "scratch sum", program=[1], launch=0, elements=[2, -1]),
-        TracedAccess("load", "scratch sum", program=[0], launch=1, elements=[0, 1, 2, 3]),
-        TracedAccess("store", "z", program=[0], launch=1, elements=[0]),
+        LoggedAccess("load", "x", program=[1], launch=0, elements=[1]),
+        LoggedAccess("store", "scratch sum", program=[1], launch=0, elements=[2, -1]),
+        LoggedAccess("load", "scratch sum", program=[0], launch=1, elements=[0, 1, 2, 3]),
+        LoggedAccess("store", "z", program=[0], launch=1, elements=[0]),
     ]
     found = touched(accesses, {"x": (2,), "z": (1,)})
     assert [(one.name, one.verb, one.programs) for one in found] == [

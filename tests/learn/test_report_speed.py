@@ -13,19 +13,19 @@ import pytest
 
 from grader.course.folder import Folder, all_folders
 from grader.explain.medal_words import Medal
-from grader.explain.speed import Speed
+from grader.explain.speed import MeasuredSpeeds
 from grader.progress import kept_curves
 from grader.show.curves import Curves
 from grader.show.throughput_svg import throughput_svg
 from tests.learn.conftest import ROOT, Course
 
 IDS = ("01_masked_add", "02_strided_blocks", "03_softmax", "04_transpose", "05_grouped_matmul")
-COPY = Speed("copy", 0.78, 0.978, 4.173e12, 4.266e12, 4.1e12, samples=2)
-SLOW = Speed("copy", 0.78, 0.5, 2.133e12, 4.266e12, 4.1e12, samples=2)
-MATMUL = Speed("matmul", 0.6, 0.87, 612e12, 703e12, 703e12, samples=2, medal=Medal("silver", 0.91))
+COPY = MeasuredSpeeds("copy", 0.78, 0.978, 4.173e12, 4.266e12, 4.1e12, samples=2)
+SLOW = MeasuredSpeeds("copy", 0.78, 0.5, 2.133e12, 4.266e12, 4.1e12, samples=2)
+MATMUL = MeasuredSpeeds("matmul", 0.6, 0.87, 612e12, 703e12, 703e12, samples=2, medal=Medal("silver", 0.91))
 
 
-def run_of(course: Course, id: str, *tests: tuple[str, Speed], **more) -> None:
+def run_of(course: Course, id: str, *tests: tuple[str, MeasuredSpeeds], **more) -> None:
     """The last result of an exercise, as a run on a GPU leaves it."""
     shown = [
         {"name": "test_it_reaches_the_gate", "item": "speed", "hidden": False, "outcome": outcome, "id": "",
@@ -139,8 +139,8 @@ def test_a_plot_before_any_run_is_shown(course):
 
 def test_figures_give_the_speed_back():
     for speed in (COPY, SLOW, MATMUL):
-        assert Speed.from_figures(json.loads(json.dumps(speed.figures))) == speed
-    assert Speed.from_figures({"largest_error": 0.25}) is None
+        assert MeasuredSpeeds.from_figures(json.loads(json.dumps(speed.figures))) == speed
+    assert MeasuredSpeeds.from_figures({"largest_error": 0.25}) is None
 
 
 def test_what_was_too_noisy_has_no_chart(course):

@@ -17,8 +17,8 @@ import nbformat
 from grader.course.folder import all_folders
 from grader.course.questions import questions_of
 from grader.course.regions import BEGIN, marked_regions
-from grader.learn.notebook_parts import IMAGE, lesson_of
-from grader.learn.self_study import Origin, self_study_notebook
+from grader.learn.notebooks.parts import IMAGE, lesson_of
+from grader.learn.notebooks.self_study import Origin, self_study_notebook
 from tests.conftest import ROOT, mutant
 from tests.learn.student import FIRST, Student
 from tests.typed_commands import run_course

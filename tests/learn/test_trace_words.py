@@ -1,4 +1,4 @@
-"""Steps of a watched program in words, and as stops at statements."""
+"""Steps of a traced program in words, and as stops at statements."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import ast
 import pytest
 
 from grader.course.folder import all_folders
-from grader.learn.trace_stops import first_of, stops_of
-from grader.learn.trace_words import full, legend, plain, short
-from grader.wire.watched_program import WatchedStep as Step
+from grader.learn.trace.stops import first_of, stops_of
+from grader.learn.trace.words import full, legend, plain, short
+from grader.wire.traced_program import TracedStep as Step
 from tests.conftest import ROOT
 
 TILE = {"dtype": "fp32", "shape": [2, 2], "numbers": ["1", "2.5", "inf", "0"], "marks": "..?m", "masked": 1, "empty": 1}

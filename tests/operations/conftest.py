@@ -9,7 +9,7 @@ import pytest
 from grader.course.folder import Folder, load_test_file
 from grader.judge.judge import Judge
 from grader.judge.run import Run
-from grader.judge.uses import Check
+from grader.judge.uses import CheckUse
 
 collect_ignore = ["exercises", "solutions"]
 FOLDER = Folder(Path(__file__).resolve().parent / "exercises" / "90_pick_peaks")
@@ -26,7 +26,7 @@ class Graded:
         self.judge = Judge(self.module.exercise, self.run)
 
     def check(self, *data, **options):
-        return Check.of("test_a_case", *data, **options).verdict(self.judge)
+        return CheckUse.of("test_a_case", *data, **options).verdict(self.judge)
 
 
 @pytest.fixture

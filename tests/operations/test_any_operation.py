@@ -11,7 +11,7 @@ from grader import Elements, indices, normal
 from grader.author.accepted_constants import accepted_constants
 from grader.course.drawn_calls import drawn_calls
 from grader.explain.verdict import FAIL, PASS
-from grader.judge.uses import Compiled, Drawn, Traffic, asked
+from grader.judge.uses import CompiledUse, DrawnUse, TrafficUse, asked
 from tests.operations.conftest import FOLDER
 
 SOLUTION = FOLDER.solution_file.read_text(encoding="utf-8")
@@ -217,7 +217,7 @@ def test_each_result_and_the_updated_argument_have_their_own_traffic(graded):
     call = data(normal(2, 3, 37, 16))
 
     def verdict(**limits):
-        return Traffic.of("a test", *call, **limits).verdict(judge)
+        return TrafficUse.of("a test", *call, **limits).verdict(judge)
 
     right = verdict()
     assert right.outcome == PASS and right.note == (
@@ -240,7 +240,7 @@ def test_of_what_only_gets_other_values_in_some_places_nothing_may_be_read(grade
     judge.interpreted.exercise = judge.exercise
 
     def verdict(**limits):
-        return Traffic.of("a test", *call, **{"reads": {}, **limits}).verdict(judge)
+        return TrafficUse.of("a test", *call, **{"reads": {}, **limits}).verdict(judge)
 
     found = verdict()
     assert found.id == "traffic"
@@ -257,7 +257,7 @@ def test_the_share_of_one_program_and_memory_of_its_own_are_counted_where_a_test
     judge, call = graded(SOLUTION).judge, data(normal(2, 3, 37, 16))
 
     def verdict(**limits):
-        return Traffic.of("a test", *call, **limits).verdict(judge)
+        return TrafficUse.of("a test", *call, **limits).verdict(judge)
 
     right = verdict(share={"x": 1 / 6}, scratch=0.2)
     assert right.outcome == PASS and right.note.endswith(", one program reads at most 0.167 of x"), right.note
@@ -275,8 +275,8 @@ def test_lanes_that_share_an_address_are_counted_where_a_test_asks_for_it(graded
     tile = "tl.max(tl.load(index_ptr + picks[:, None] + tl.arange(0, 8)[None, :] * 0, mask=mask[:, None], other=0), 1)"
     for text, lanes in ((SOLUTION, 1), (changed(("tl.load(index_ptr + picks, mask=mask, other=0)", tile)), 8)):
         judge = graded(text).judge
-        assert Traffic.of("a test", *call, lanes=lanes).verdict(judge).outcome == PASS
-        refused = Traffic.of("a test", *call, lanes=lanes - 0.5).verdict(judge)
+        assert TrafficUse.of("a test", *call, lanes=lanes).verdict(judge).outcome == PASS
+        refused = TrafficUse.of("a test", *call, lanes=lanes - 0.5).verdict(judge)
         assert refused.id == "traffic"
     assert refused.lines[0] == "8 lanes of a tile ask for the same element of index."
 
@@ -284,7 +284,7 @@ def test_lanes_that_share_an_address_are_counted_where_a_test_asks_for_it(graded
 @pytest.mark.parametrize("seed", range(3))
 def test_drawn_calls_bring_indices_numbers_and_dtypes_of_their_own(graded, seed):
     one = graded(SOLUTION, seed)
-    (use,) = asked(one.module, Drawn)
+    (use,) = asked(one.module, DrawnUse)
     promise = use.promise(one.judge.exercise)
     calls = drawn_calls(promise, seed, use.test)
     given = [promise.data(call) for call in calls]
@@ -298,14 +298,14 @@ def test_drawn_calls_bring_indices_numbers_and_dtypes_of_their_own(graded, seed)
 
 def test_a_drawn_call_shows_its_numbers(graded):
     one = graded(changed(("if CLAMP:", "if not CLAMP:")))
-    (use,) = asked(one.module, Drawn)
+    (use,) = asked(one.module, DrawnUse)
     verdict = use.verdict(one.judge)
     assert verdict.outcome == FAIL and "clamp = " in verdict.case and "(int32, below " in verdict.case
 
 
 def test_machine_code_is_told_of_a_call_with_numbers(graded):
 
-    verdict = Compiled.of("a test", *data()).verdict(graded(SOLUTION).judge)
+    verdict = CompiledUse.of("a test", *data()).verdict(graded(SOLUTION).judge)
     assert verdict.outcome == PASS and verdict.note.startswith("sm_90")
 
 

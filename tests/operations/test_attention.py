@@ -11,7 +11,7 @@ import torch
 from grader import cancelling_down, first_row, normal, uniform
 from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import FAIL, PASS, Verdict
-from grader.judge.uses import Check
+from grader.judge.uses import CheckUse
 from grader.numerics.arguments import exact
 from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.roundoff import UNIT_ROUNDOFF
@@ -142,8 +142,8 @@ def test_a_maximum_that_starts_at_minus_400_is_told_where_terms_of_l_vanish(benc
     judge, v = bench(mutant(f"{ID}/starts_at_minus_400"), ID, seed).judge, normal(1, 1, 77, 64)
     q, k = normal(1, 1, 33, 64) * 0.67 + 6.7, normal(1, 1, 77, 64) * -0.67 - 6.7
     options = dict(BLOCK_M=64, BLOCK_N=32)
-    assert Check.of("test_near_zero", normal(1, 1, 33, 64), v, v, **options).verdict(judge).outcome == PASS
-    verdict = Check.of("test_scores_far_below_zero", q, k, v, **options).verdict(judge)
+    assert CheckUse.of("test_near_zero", normal(1, 1, 33, 64), v, v, **options).verdict(judge).outcome == PASS
+    verdict = CheckUse.of("test_scores_far_below_zero", q, k, v, **options).verdict(judge)
     assert verdict.id == "finite-start", verdict.lines
 
 

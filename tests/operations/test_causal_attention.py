@@ -14,7 +14,7 @@ from grader import normal
 from grader.course.folder import Folder, load_test_file
 from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS, Verdict
-from grader.judge.uses import Traffic
+from grader.judge.uses import TrafficUse
 from grader.numerics.arguments import exact, from_json, to_json
 from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.roundoff import UNIT_ROUNDOFF
@@ -152,7 +152,7 @@ def test_traffic_may_be_asked_of_a_call_that_is_judged_in_part(bench):
     (store,) = re.findall(r"    tl\.store\(lse_ptr.*\n", SOLUTION)
     one = bench(SOLUTION.replace(store, ""), ID)
     data = *heads(128, 128), None, None
-    of_all = Traffic.of("test_b", *data, reads={"k": 2.5, "v": 2.5}, **SMALL)
+    of_all = TrafficUse.of("test_b", *data, reads={"k": 2.5, "v": 2.5}, **SMALL)
     in_part = replace(of_all, test="test_a", bound={"lse": "unjudged"})
     assert in_part.verdict(one.judge).outcome == PASS
     assert of_all.verdict(one.judge).id == "unwritten"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.explain.evidence import Compared
 from grader.operations.comparison import compare
+from grader.operations.evidence import Compared
 from grader.operations.layer_norm import mistakes
 
 EPS = 1e-5

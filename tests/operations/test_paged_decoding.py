@@ -10,7 +10,7 @@ import torch
 from grader import in_pages, normal
 from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import PASS
-from grader.judge.uses import Traffic
+from grader.judge.uses import TrafficUse
 from grader.numerics.arguments import exact
 from grader.numerics.data_sets import Data, generator_for, seed_place
 from grader.operations import attention, paged_decoding
@@ -128,7 +128,7 @@ def test_an_entry_past_the_end_that_is_taken_as_a_page_is_told(bench):
 
 def test_the_share_of_a_program_its_scratch_and_its_atomics_are_limited_where_a_test_asks_for_it(bench):
     def cost(text: str, **limits):
-        return Traffic.of("a test", *RAGGED, reads={}, writes={}, **limits, **SMALL).verdict(bench(text, ID).judge)
+        return TrafficUse.of("a test", *RAGGED, reads={}, writes={}, **limits, **SMALL).verdict(bench(text, ID).judge)
 
     numbers = 2 * 6 * 3 * 34
     assert cost(SOLUTION, kept=numbers, float_atomics=False).outcome == PASS

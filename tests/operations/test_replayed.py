@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.judge.uses import Check, OnGpu, Throughput
+from grader.judge.uses import CheckUse, OnGpuUse, ThroughputUse
 
 pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
 
@@ -41,10 +41,10 @@ def spoiled(name: str):
 def as_asked(judge, kind: str):
     """The verdict of a check, of a draw, or of a measurement."""
     if kind == "check":
-        return Check.of("a test", *DATA, dtypes=("float16",)).verdict(judge)
+        return CheckUse.of("a test", *DATA, dtypes=("float16",)).verdict(judge)
     if kind == "draw":
-        return OnGpu.of("a test", *DATA, dtypes=("float16",)).verdict(judge)
-    return Throughput.of("a test", *DATA, at_least=0.5).verdict(judge)
+        return OnGpuUse.of("a test", *DATA, dtypes=("float16",)).verdict(judge)
+    return ThroughputUse.of("a test", *DATA, at_least=0.5).verdict(judge)
 
 
 @pytest.mark.parametrize(("kind", "asked"), [("check", "check"), ("draw", "draw"), ("measure", "measure")])
@@ -133,7 +133,7 @@ def test_a_large_call_that_returns_another_dtype_is_refused(graded, replays_here
     judge = graded(text).judge
     judge.run.replays = replays_here
     large = (DATA[0], normal(2000).of("float32"), indices(2000, below=B * H), 0.5, True)
-    verdict = OnGpu.of("a test", *large, dtypes=("float16",)).verdict(judge)
+    verdict = OnGpuUse.of("a test", *large, dtypes=("float16",)).verdict(judge)
     assert verdict.id == "differs-compiled", verdict.lines
 
 
@@ -141,7 +141,7 @@ def test_memory_is_counted_for_every_result(judge):
     from grader.judge.gpu_memory import bytes_needed
 
     trial = judge.trial("a test", DATA, "float16")
-    recording = judge.run.recording(judge.exercise, trial)
+    recording = judge.run.launch_plan(judge.exercise, trial)
     buffers = sum(buffer.bytes for buffer in recording.plan.buffers)
     assert bytes_needed(judge.exercise, trial, recording) > buffers + 2 * K + 4 * B * H + 4 * K
     assert torch.Size([B, H]) == torch.Size(recording.plan.results["counts"].shape)
@@ -151,7 +151,7 @@ def test_it_is_plotted_over_sizes_whose_indices_point_into_what_has_shrunk(judge
     from grader.learn.sweep import Sweep
 
     data = normal(32, 3, 32, 16), normal(200).of("float32"), indices(200, below=96), 0.5, False
-    asked = Throughput.of("a test", *data, at_least=0.5)
+    asked = ThroughputUse.of("a test", *data, at_least=0.5)
     curves = Sweep({"yours": judge.run}, judge.exercise, asked, judge.run.replays).measure(lambda: None, print)
     assert curves.sizes == [16, 32] and None not in curves.rates["yours"] + curves.rates["torch"]
     moved = 4 * (32 * 3 * 32 * 16 + 4 * 200 + 32 * 3)

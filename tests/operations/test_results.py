@@ -12,11 +12,11 @@ import torch
 from grader import Exercise, Result, indices, lengths, normal, output, packed
 from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS
-from grader.gpu.plan import Plan, Recording
+from grader.gpu.plan import PackedPlan, Plan
 from grader.judge.judge import Judge
 from grader.judge.run import Run
 from grader.judge.speed_samples import flops_of
-from grader.judge.uses import Check
+from grader.judge.uses import CheckUse
 from grader.numerics.arguments import exact
 from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, with_some
 from grader.numerics.poison import is_poison
@@ -126,25 +126,25 @@ def judge(tmp_path):
 
 
 def test_each_result_has_its_own_bound(judge):
-    verdict = Check.of("a test", normal(9, 50)).verdict(judge(SOFTMAX))
+    verdict = CheckUse.of("a test", normal(9, 50)).verdict(judge(SOFTMAX))
     assert verdict.outcome == PASS and verdict.note.endswith(" of the bound for z"), verdict.lines
     rounded = judge(SOFTMAX, ("tl.store(peak_ptr + row, peak)", "tl.store(peak_ptr + row, peak * 1.0000002)"))
-    verdict = Check.of("a test", normal(9, 50)).verdict(rounded)
+    verdict = CheckUse.of("a test", normal(9, 50)).verdict(rounded)
     assert verdict.outcome == FAIL and verdict.lines[-1].startswith("First wrong element: peak[0]")
 
 
 def test_a_case_may_ask_for_another_bound_of_one_result(judge):
     one = judge(SOFTMAX)
     ones = normal(9, 1)
-    assert Check.of("a test", ones, bound={"z": "exact"}).verdict(one).outcome == PASS
-    verdict = Check.of("a test", normal(9, 50), bound={"z": "exact"}, dtypes=("float32",)).verdict(one)
+    assert CheckUse.of("a test", ones, bound={"z": "exact"}).verdict(one).outcome == PASS
+    verdict = CheckUse.of("a test", normal(9, 50), bound={"z": "exact"}, dtypes=("float32",)).verdict(one)
     assert verdict.outcome == FAIL and "z[" in verdict.lines[-1]
     with pytest.raises(ValueError, match="softmax has no result y, for which a bound is given"):
-        Check.of("a test", ones, bound={"y": "exact"}).verdict(one)
+        CheckUse.of("a test", ones, bound={"y": "exact"}).verdict(one)
 
 
 def test_a_mistake_that_the_operation_is_known_for_is_named_beside_other_results(judge):
-    verdict = Check.of("a test", normal(9, 50) - 5).verdict(judge(SOFTMAX, ('other=-float("inf")', "other=0.0")))
+    verdict = CheckUse.of("a test", normal(9, 50) - 5).verdict(judge(SOFTMAX, ('other=-float("inf")', "other=0.0")))
     assert verdict.id == "padding-counted" and verdict.lines[0].startswith("The rows of z sum to")
 
 
@@ -153,7 +153,7 @@ def test_a_mistake_that_the_operation_is_known_for_is_named_beside_other_results
 
 @pytest.mark.parametrize("negate", [True, False])
 def test_an_entry_may_update_an_argument_and_return_nothing(judge, negate):
-    assert Check.of("a test", normal(100), 0.5, negate).verdict(judge(SCALE)).outcome == PASS
+    assert CheckUse.of("a test", normal(100), 0.5, negate).verdict(judge(SCALE)).outcome == PASS
 
 
 def test_numbers_keep_their_kind(judge):
@@ -161,15 +161,15 @@ def test_numbers_keep_their_kind(judge):
     kinds = ("def scale(x, factor, negate):\n", "def scale(x, factor, negate):\n    assert KINDS\n")
     for kind, value in (("type(factor) is int", 2), ("type(factor) is float", 2.0), ("negate is True", 4)):
         text = kinds[1].replace("KINDS", kind)
-        assert Check.of("a test", normal(10), value, True).verdict(judge(SCALE, (kinds[0], text))).outcome == PASS
+        assert CheckUse.of("a test", normal(10), value, True).verdict(judge(SCALE, (kinds[0], text))).outcome == PASS
 
 
 def test_arguments_that_are_filled_are_results_wherever_they_stand(judge):
     data = output(100), normal(100), output(100)
-    assert Check.of("a test", *data).verdict(judge(SPLIT)).outcome == PASS
-    verdict = Check.of("a test", *data).verdict(judge(SPLIT, ("return y, z", "return z, y")))
+    assert CheckUse.of("a test", *data).verdict(judge(SPLIT)).outcome == PASS
+    verdict = CheckUse.of("a test", *data).verdict(judge(SPLIT, ("return y, z", "return z, y")))
     assert verdict.lines == ["split returns z for y: it has to fill and return the y it was given."]
-    verdict = Check.of("a test", *data).verdict(
+    verdict = CheckUse.of("a test", *data).verdict(
         judge(SPLIT, ("tl.store(z_ptr + i, tl.maximum(x, 0.0), mask=i < N)", ""))
     )
     assert verdict.id == "unwritten" and "Nothing was written to z" in verdict.lines[0]
@@ -181,7 +181,7 @@ def test_an_exercise_updates_arguments_only():
 
 
 def test_a_call_is_timed_against_the_product_of_its_first_two_arguments_or_against_the_one_that_is_stated():
-    recording = Recording(Plan([]), {}, b"", [spec_of("x", torch.empty(shape)) for shape in ((6, 4), (4, 6))])
+    recording = PackedPlan(Plan([]), {}, b"", [spec_of("x", torch.empty(shape)) for shape in ((6, 4), (4, 6))])
     plain = Exercise(entry="f", reference=lambda a, b: a @ b, bound="gemm", minutes=1)
     assert plain.as_product([(6, 4), (4, 6)]) == (6, 4, 6) and flops_of(plain, recording) == 2 * 6 * 4 * 6
     twice = replace(plain, product=lambda a, b: (a[0], a[1], 2 * b[1]))
@@ -197,9 +197,9 @@ def test_whole_numbers_of_every_width_pass_through_exactly(judge, dtype):
     exercise = Exercise(
         entry="copy", reference=lambda x: x, returns=Result("z", dtype), bound="softmax", minutes=1, dtypes=HALVES
     )
-    assert Check.of("a test", data).verdict(judge(exercise)).outcome == PASS
+    assert CheckUse.of("a test", data).verdict(judge(exercise)).outcome == PASS
     wrong = judge(exercise, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
-    verdict = Check.of("a test", data).verdict(wrong)
+    verdict = CheckUse.of("a test", data).verdict(wrong)
     assert verdict.outcome == FAIL and "expected" in verdict.lines[-1] and "e+" not in verdict.lines[-1]
 
 
@@ -207,9 +207,11 @@ def test_whole_numbers_of_every_width_pass_through_exactly(judge, dtype):
 def test_tensors_of_up_to_five_dimensions_in_any_order(judge, shape):
     data = normal(*shape).stored_as(*reversed(range(len(shape))))
     one = judge(COPY)
-    assert Check.of("a test", data).verdict(one).outcome == PASS
-    assert Check.of("a test", normal(*shape)).verdict(one).outcome == PASS
-    wrong = Check.of("a test", data).verdict(judge(COPY, ("list(x.stride())", "list(torch.empty(x.shape).stride())")))
+    assert CheckUse.of("a test", data).verdict(one).outcome == PASS
+    assert CheckUse.of("a test", normal(*shape)).verdict(one).outcome == PASS
+    wrong = CheckUse.of("a test", data).verdict(
+        judge(COPY, ("list(x.stride())", "list(torch.empty(x.shape).stride())"))
+    )
     assert wrong.outcome == (FAIL if len(shape) > 1 else PASS)
     assert len(shape) < 2 or "The strides of x are not used" in wrong.lines[0]
 
@@ -217,13 +219,13 @@ def test_tensors_of_up_to_five_dimensions_in_any_order(judge, shape):
 @pytest.mark.parametrize(("missing", "part"), [("b < 1", "z[1:]"), ("c < 2", "z[:, 2:]"), ("d < 3", "z[:, :, 3:]")])
 def test_the_end_of_a_dimension_that_nobody_writes_is_told_as_such(judge, missing, part):
     end = ("tl.store(z_ptr + i, x, mask=mask)", f"tl.store(z_ptr + i, x, mask=mask & ({missing}))")
-    verdict = Check.of("a test", normal(2, 3, 4, 2)).verdict(judge(COPY, end))
+    verdict = CheckUse.of("a test", normal(2, 3, 4, 2)).verdict(judge(COPY, end))
     assert verdict.lines[0].startswith(f"{part} is never written: has a grid of 1 program"), verdict.lines
 
 
 def test_a_wrong_number_is_told_without_an_index(judge):
     wrong = judge(COPY, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))
-    verdict = Check.of("a test", normal()).verdict(wrong)
+    verdict = CheckUse.of("a test", normal()).verdict(wrong)
     assert verdict.outcome == FAIL and verdict.lines[-1].startswith("First wrong element: z of program (0,) is")
 
 
@@ -234,9 +236,9 @@ def test_floats_of_eight_bits_may_be_given(judge, dtype):
     )
     data = normal(30, 7).of(dtype).padded()
     wide = ("z = torch.empty(x.shape, dtype=x.dtype,", "z = torch.empty(x.shape, dtype=torch.float32,")
-    assert Check.of("a test", data).verdict(judge(exercise, wide)).outcome == PASS
+    assert CheckUse.of("a test", data).verdict(judge(exercise, wide)).outcome == PASS
     more = ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x.to(tl.float32) * 1.01, mask=mask)")
-    verdict = Check.of("a test", data).verdict(judge(exercise, wide, more))
+    verdict = CheckUse.of("a test", data).verdict(judge(exercise, wide, more))
     assert verdict.outcome == FAIL and "z[0, 0]" in verdict.lines[-1]
 
 

@@ -131,7 +131,7 @@ def test_what_another_thread_computes_is_not_waited_for(thread, state):
             process.kill()
 
 
-@pytest.mark.parametrize("sandbox", [None, pytest.param(bubblewrap.RECORDER, marks=IN_SANDBOX)])
+@pytest.mark.parametrize("sandbox", [None, pytest.param(bubblewrap.SUBMISSION, marks=IN_SANDBOX)])
 def test_a_child_that_sleeps_is_ended(monkeypatch, sandbox):
     """Also in a sandbox, where its number is another: without it only the last resort would end it."""
     monkeypatch.setattr(call_clock, "WAITING", 0.2)
@@ -142,7 +142,7 @@ def test_a_child_that_sleeps_is_ended(monkeypatch, sandbox):
     assert child.seconds_waiting > 0.2
 
 
-@pytest.mark.parametrize("sandbox", [None, pytest.param(bubblewrap.RECORDER, marks=IN_SANDBOX)])
+@pytest.mark.parametrize("sandbox", [None, pytest.param(bubblewrap.SUBMISSION, marks=IN_SANDBOX)])
 def test_what_a_child_computes_is_counted(sandbox):
     child = ChildProcess(DEFAULT_MODEL, sandbox)
     try:

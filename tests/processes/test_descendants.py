@@ -14,7 +14,7 @@ from grader.processes import bubblewrap
 from grader.processes.child import ChildProcess
 from grader.processes.descendants import MOST_TASKS, own_children, started_by
 from grader.processes.faults import ChildEnded
-from grader.processes.triton_forkserver_client import shared_nursery
+from grader.processes.triton_forkserver_client import shared_triton_fork_server
 from tests.conftest import ROOT
 from tests.waiting import NEVER, until
 
@@ -55,7 +55,7 @@ for _ in range(4):
 def sandbox(request) -> int | None:
     if request.param == "strict" and bubblewrap.missing():
         pytest.skip(bubblewrap.missing())
-    return bubblewrap.RECORDER if request.param == "strict" else None
+    return bubblewrap.SUBMISSION if request.param == "strict" else None
 
 
 def load(child: ChildProcess, text: str) -> None:
@@ -66,7 +66,7 @@ def load(child: ChildProcess, text: str) -> None:
 @pytest.mark.parametrize("text", [SLEEPS, FLEES, SLEEPS * 8 + FLEES], ids=["sleeps", "flees", "both"])
 def test_nothing_is_left_of_it(sandbox, text):
     """Whoever is left becomes this process's child, for that adopts orphans."""
-    shared_nursery(DEFAULT_MODEL, sandbox)
+    shared_triton_fork_server(DEFAULT_MODEL, sandbox)
     ChildProcess(DEFAULT_MODEL, sandbox).end()
     before = set(own_children())
     child = ChildProcess(DEFAULT_MODEL, sandbox)

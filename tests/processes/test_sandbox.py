@@ -13,12 +13,12 @@ from grader.explain.verdict import PASS
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judge.judge import Judge
 from grader.judge.run import Run
-from grader.judge.uses import Check, Compiled
+from grader.judge.uses import CheckUse, CompiledUse
 from grader.numerics.data_sets import normal
 from grader.processes import bubblewrap
 from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded
-from grader.processes.triton_forkserver_client import Nursery
+from grader.processes.triton_forkserver_client import TritonForkServer
 from tests.classroom.instructor import ROOT, environment
 from tests.waiting import NEVER
 
@@ -27,7 +27,7 @@ needs_bubblewrap = pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblew
 
 def inside(text: str) -> str:
     """What a submission that consists of `text` prints in a sandbox; its failure, if it has one."""
-    child = ChildProcess(DEFAULT_MODEL, bubblewrap.RECORDER)
+    child = ChildProcess(DEFAULT_MODEL, bubblewrap.SUBMISSION)
     try:
         answer, _ = child.ask({"kind": "load", "filename": "kernel.py"}, text.encode(), 20)
         failure = answer["error"] or {}
@@ -111,11 +111,11 @@ def test_processes_are_few_for_an_ordinary_user():
 
 
 @needs_bubblewrap
-def test_a_nursery_that_was_lost_is_replaced():
-    from grader.processes.triton_forkserver_client import shared_nursery
+def test_a_triton_fork_server_that_was_lost_is_replaced():
+    from grader.processes.triton_forkserver_client import shared_triton_fork_server
 
     assert inside("print(1)") == "1"
-    lost = shared_nursery(DEFAULT_MODEL, bubblewrap.RECORDER)
+    lost = shared_triton_fork_server(DEFAULT_MODEL, bubblewrap.SUBMISSION)
     lost._process.kill()
     lost._process.wait()
     assert inside("print(2)") == "2"
@@ -123,7 +123,7 @@ def test_a_nursery_that_was_lost_is_replaced():
 
 @needs_bubblewrap
 def test_a_hanging_submission_ends_at_its_time_limit():
-    child = ChildProcess(DEFAULT_MODEL, bubblewrap.RECORDER)
+    child = ChildProcess(DEFAULT_MODEL, bubblewrap.SUBMISSION)
     with pytest.raises(ChildEnded) as ended:
         child.ask({"kind": "load", "filename": "kernel.py"}, b"while True: pass", 1)
     assert ended.value.how == "time"
@@ -142,14 +142,16 @@ def test_strict_refuses_without_bubblewrap(tmp_path):
 def test_a_text_is_made_in_a_sandbox_of_its_own(monkeypatch):
     """A sandbox has room for one child: making a text must not end the recording, nor run outside."""
     made: list[tuple] = []
-    start = Nursery.child
-    monkeypatch.setattr(Nursery, "child", lambda *given: made.append((given[0], given[0].sandboxed)) or start(*given))
+    start = TritonForkServer.child
+    monkeypatch.setattr(
+        TritonForkServer, "child", lambda *given: made.append((given[0], given[0].sandboxed)) or start(*given)
+    )
     folder = Folder(ROOT / "exercises/03_softmax")
     judge = Judge(load_test_file(folder).exercise, Run(folder, "solutions", seed=1, sandboxed=True))
     try:
-        assert Check.of("test", normal(9, 70), dtypes=("float32",)).verdict(judge).outcome == PASS
-        assert Compiled.of("test", normal(64, 1024)).verdict(judge).outcome == PASS
+        assert CheckUse.of("test", normal(9, 70), dtypes=("float32",)).verdict(judge).outcome == PASS
+        assert CompiledUse.of("test", normal(64, 1024)).verdict(judge).outcome == PASS
     finally:
         judge.run.end()
-    recorder, *others = [nursery for nursery, sandboxed in made if sandboxed]
+    recorder, *others = [triton_server for triton_server, sandboxed in made if sandboxed]
     assert len(others) == 1 and others[0] is not recorder

@@ -96,7 +96,7 @@ def measured(bench, tmp_path, monkeypatch):
     found.run.replays = SimpleNamespace(device=SimpleNamespace(is_impossible=lambda **rates: False))
     found.run.earlier = EarlierSamples(tmp_path, "01_masked_add", found.run.submission.tree)
     trial = found.judge.trial("test_speed", (normal(4096), normal(4096)), "float32")
-    recording = found.run.recording(found.judge.exercise, trial, ("ptx", "ttgir"))
+    recording = found.run.launch_plan(found.judge.exercise, trial, ("ptx", "ttgir"))
 
     def measured(shares: float | list[float]):
         drawn = []

@@ -199,7 +199,9 @@ def test_an_interrupt_while_it_prepares_ends_the_run_that_follows():
     judge = JudgingProcess()
     try:
         judge.prepare()
-        until(lambda: children_of(judge._process.pid), judge._process.poll)  # the zygote, the first thing after torch
+        until(
+            lambda: children_of(judge._process.pid), judge._process.poll
+        )  # the torch fork server, the first thing after torch
         judge._process.send_signal(INTERRUPT)
         judge.begin([ADD, "--submission", "solutions"])
         with contextlib.suppress(JudgeEnded):

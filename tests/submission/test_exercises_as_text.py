@@ -10,7 +10,7 @@ import pytest
 
 from grader.course.folder import Folder, all_folders
 from grader.course.regions import empty_regions, marked_regions
-from grader.submission.text import access_at, has_mask, kernel_text, read_submission
+from grader.submission.text import access_at, has_mask, kernel_facts, read_submission
 
 ROOT = Path(__file__).resolve().parents[2]
 IDS = [folder.id for folder in all_folders(ROOT)]
@@ -120,7 +120,7 @@ def test_where_a_submission_is_looked_for(tmp_path):
 
 def test_what_the_text_of_a_kernel_tells():
     tree = ast.parse(solution_text())
-    text = kernel_text(tree)
+    text = kernel_facts(tree)
     assert text.names == ["masked_add_kernel"] and text.axes == {0} and text.boolean_lines == []
     line = next(n for n, code in enumerate(solution_text().splitlines(), 1) if "tl.store" in code)
     assert has_mask(access_at(tree, line, "store"))

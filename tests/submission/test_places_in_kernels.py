@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from grader.submission.text import kernel_text, line_of_subtracted_sum
+from grader.submission.text import kernel_facts, line_of_subtracted_sum
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ def test_the_line_that_subtracts_a_sum_is_found(body, line):
 
 def test_strides_that_are_given_by_name_alone_are_strides():
     tree = ast.parse("@triton.jit\ndef kernel(x_ptr, *, stride_xm):\n    return tl.load(x_ptr)\n")
-    assert kernel_text(tree).ignores_strides
+    assert kernel_facts(tree).ignores_strides

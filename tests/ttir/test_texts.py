@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from grader.ttir.module import Dense, Function, Module, Operation, Place, Type
+from grader.ttir.module import Dense, Function, Module, Operation, SourcePlace, Type
 from grader.ttir.operation_table import HINTS, OPERATIONS
 from grader.ttir.parser import parse
 
@@ -87,18 +87,18 @@ def test_parameters_have_names_types_and_promises(modules):
 def test_loads_keep_line_and_variable(modules, line_of):
     loads = named(modules["masked_sum.source"], "tt.load")
     places = [load.place for load in loads]
-    assert places == [Place(line_of("first load"), "first"), Place(line_of("second load"), "second")]
+    assert places == [SourcePlace(line_of("first load"), "first"), SourcePlace(line_of("second load"), "second")]
     assert [len(load.operands) for load in loads] == [2, 3]
     (store,) = named(modules["masked_sum.source"], "tt.store")
     assert store.place.line == line_of("store")
-    assert named(modules["masked_sum.source"], "arith.addf")[0].place == Place(line_of("sum"), "both")
+    assert named(modules["masked_sum.source"], "arith.addf")[0].place == SourcePlace(line_of("sum"), "both")
 
 
 def test_a_place_in_a_helper_is_the_innermost_in_the_file(modules, line_of):
     multiplied = [
         each.place for each in named(modules["helpers.source"], "arith.mulf") if each.place.variable == "twice"
     ]
-    assert multiplied == [Place(line_of("inside the helper"), "twice")] * 2
+    assert multiplied == [SourcePlace(line_of("inside the helper"), "twice")] * 2
     assert [place.via for place in multiplied] == [(line_of("from the library") - 1,)] * 2
 
 

@@ -15,7 +15,7 @@ from grader.gpu.device import driver_device, model_here
 from grader.processes import bubblewrap
 from grader.processes.bubblewrap import AUTO
 from grader.processes.faults import MachineFault
-from grader.processes.triton_forkserver_client import shared_nursery
+from grader.processes.triton_forkserver_client import shared_triton_fork_server
 
 
 def judge(text: Text, level: str = AUTO) -> dict:
@@ -56,11 +56,11 @@ def prepare(level: str, scratch: str) -> None:
     in `scratch`, which is removed however the process ends. `level`: how submissions are isolated.
     """
     tempfile.tempdir = scratch
-    model, sandboxes = model_here(driver_device()), (bubblewrap.RECORDER, bubblewrap.FRONT_END)
+    model, sandboxes = model_here(driver_device()), (bubblewrap.SUBMISSION, bubblewrap.FRONT_END)
     with contextlib.suppress(MachineFault):  # the first text reports it
-        shared_nursery()
+        shared_triton_fork_server()
         for number in sandboxes if bubblewrap.wanted(level) else (None,):
-            shared_nursery(model, number)
+            shared_triton_fork_server(model, number)
     import grader.session.session  # noqa: F401
 
     gc.freeze()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.classroom.rubric import Item
-from grader.learn.notebook_cells import picture_of
+from grader.learn.notebooks.cells import picture_of
 from grader.wire.printable import several_lines
 
 MOST_REPORT = 20_000  # characters

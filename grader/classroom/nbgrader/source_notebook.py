@@ -9,8 +9,8 @@ from grader.author.stubs import CELL
 from grader.classroom.cell_names import CHECK_CELL
 from grader.classroom.rubric import HIDDEN, TITLES
 from grader.course.folder import Folder
-from grader.learn.notebook_cells import magic_of
-from grader.learn.notebook_parts import finished, lesson_of, question_cells
+from grader.learn.notebooks.cells import magic_of
+from grader.learn.notebooks.parts import finished, lesson_of, question_cells
 
 INTRODUCTION = """\
 **How this notebook works.** Write your kernel in the solution cell and run the cell: its first line,

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import torch
 
-from grader.explain.evidence import Compared
 from grader.explain.mistakes.of_any_operation import (
     WIDER_THAN_FP32,
     first_blocks,
@@ -28,6 +27,7 @@ from grader.numerics.arguments import Argument, exact
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms, tolerance
+from grader.operations.evidence import Compared
 from grader.operations.hypothesis import Hypothesis
 
 TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake

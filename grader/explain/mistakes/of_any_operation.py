@@ -10,9 +10,9 @@ import torch
 
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
-from grader.explain.evidence import Compared
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
+from grader.operations.evidence import Compared
 from grader.operations.hypothesis import Hypothesis, reread, supposed
 from grader.operations.mistakes.operands import Operands
 from grader.sentences import Said, Sentence
@@ -115,7 +115,7 @@ def strides_ignored(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypo
         number = evidence.exercise.arguments.index(name)
         for id, strides, said in _readings(name, tensor):
             misread = reread(tensor, strides)
-            if evidence.kernel_text.ignores_strides:
+            if evidence.kernel_facts.ignores_strides:
                 said = OfAnyOperation.NO_STRIDE()
             elif evidence.wanted.is_argument and strides == evidence.output.stride():
                 said = OfAnyOperation.SAME_STRIDES(argument=name, name=evidence.returns)

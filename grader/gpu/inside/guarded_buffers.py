@@ -7,7 +7,7 @@ import itertools
 import torch
 
 from grader.gpu.answers import Overrun
-from grader.gpu.plan import Plan, View
+from grader.gpu.plan import Plan, PlannedView
 from grader.wire.messages import TensorSpec
 
 GUARD = 4096  # bytes before and after each buffer
@@ -45,7 +45,7 @@ class Buffers:
             if not buffer.argument:
                 self.data(number).fill_(POISON)
 
-    def view(self, view: View) -> torch.Tensor:
+    def view(self, view: PlannedView) -> torch.Tensor:
         """Returns a view of the submission's buffers: its strides are in elements, its offset is in bytes."""
         return self._strided(view.buffer, view.dtype, view.shape, view.strides, view.offset)
 

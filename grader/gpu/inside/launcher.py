@@ -12,7 +12,7 @@ import struct
 
 from cuda.bindings import driver
 
-from grader.gpu.plan import Kernel, Parameter, Plan, PlannedLaunch, TensorMap
+from grader.gpu.plan import Plan, PlannedKernel, PlannedLaunch, PlannedParameter, TensorMap
 
 DEFAULT_SHARED = 48 << 10  # bytes a block may use without asking
 LARGE_CLUSTER = 16
@@ -50,7 +50,7 @@ class Functions:
             checked(driver.cuModuleUnload(module))
 
 
-def _function(module, kernel: Kernel):
+def _function(module, kernel: PlannedKernel):
     function = checked(driver.cuModuleGetFunction(module, kernel.name.encode()))
     attribute = driver.CUfunction_attribute
     if kernel.shared > DEFAULT_SHARED:
@@ -68,7 +68,7 @@ class BoundLaunch:
     `first`: it is the first launch of its call, and must not overlap the previous call.
     """
 
-    def __init__(self, launch: PlannedLaunch, kernel: Kernel, function, addresses: list[int], first: bool):
+    def __init__(self, launch: PlannedLaunch, kernel: PlannedKernel, function, addresses: list[int], first: bool):
         self.kernel, self.function, self.grid = kernel, function, launch.grid
         values, types = zip(*(_value(parameter, addresses) for parameter in launch.parameters))
         self.parameters = (values, types)
@@ -88,7 +88,7 @@ class BoundLaunch:
         checked(driver.cuLaunchKernelEx(config, self.function, self.parameters, 0))
 
 
-def _value(parameter: Parameter, addresses: list[int]) -> tuple[object, object]:
+def _value(parameter: PlannedParameter, addresses: list[int]) -> tuple[object, object]:
     """Returns (value, ctypes type) as cuda.bindings takes them; the type None stands for a structure, by value.
 
     A number of type fp16 or bf16 becomes its bits. Raises DriverError where the driver refuses a tensor map.
@@ -106,7 +106,7 @@ def _value(parameter: Parameter, addresses: list[int]) -> tuple[object, object]:
     return number, C_TYPES[parameter.type]
 
 
-def _attributes(kernel: Kernel, dependent: bool) -> list:
+def _attributes(kernel: PlannedKernel, dependent: bool) -> list:
     names, attributes = driver.CUlaunchAttributeID, []
 
     def add(identity):

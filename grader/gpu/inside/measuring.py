@@ -30,7 +30,7 @@ LEAST_SLOTS, MOST_SLOTS = 4, 20
 
 
 @dataclass
-class Speed:
+class SpeedRequest:
     """The call to measure, in a run of one dtype, checked against the exercise's reference.
 
     bounds: of the results, by name. recipes: of all arguments of the entry; arguments: the tensors among them.
@@ -74,7 +74,7 @@ def slots_for(plan: Plan) -> int:
 
 
 def sample(
-    plan: Plan, functions: Functions, speed: Speed, wait_for_turn: Callable[[], None] = lambda: None
+    plan: Plan, functions: Functions, speed: SpeedRequest, wait_for_turn: Callable[[], None] = lambda: None
 ) -> Measurement:
     slots, rounds = [Buffers(plan) for _ in range(slots_for(plan))], ROUNDS
     chains = {KERNEL: plan_chain(plan, functions, speed, slots), ANCHOR: anchor_chain(plan, speed, len(slots))}
@@ -100,7 +100,7 @@ def within(budget: float, seconds: float, slots: int) -> tuple[int, int]:
     return calls, max(1, min(ROUNDS, affordable // calls - 2))
 
 
-def fastest(plan: Plan, functions: Functions, speed: Speed) -> int:
+def fastest(plan: Plan, functions: Functions, speed: SpeedRequest) -> int:
     """Returns the fastest configuration of an autotuned kernel; each configuration's values are checked elsewhere."""
     slots = [Buffers(plan) for _ in range(LEAST_SLOTS)]
     chains = {}
@@ -112,7 +112,7 @@ def fastest(plan: Plan, functions: Functions, speed: Speed) -> int:
     return int(min(total, key=lambda name: total[name]))
 
 
-def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffers]) -> Chain:
+def plan_chain(plan: Plan, functions: Functions, speed: SpeedRequest, slots: list[Buffers]) -> Chain:
     calls = [Replay(plan, functions, buffers, speed.config).enqueue for buffers in slots]
     seeds = [0] * len(slots)  # of the inputs that a set of buffers holds now
 
@@ -138,7 +138,7 @@ def plan_chain(plan: Plan, functions: Functions, speed: Speed, slots: list[Buffe
     return Chain(calls, refresh, verify)
 
 
-def _surely_clean(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> torch.Tensor:
+def _surely_clean(plan: Plan, speed: SpeedRequest, buffers: Buffers, seed: int) -> torch.Tensor:
     """Returns whether a quick look finds a timed call right, and no write outside its buffers: bool [] on the GPU."""
     inputs, clean = _drawn_again(speed, seed, _quick_precision(speed)), ~buffers.touched_guards()
     with tensor_cores(are_exact(speed.exercise, speed.dtype)):
@@ -149,7 +149,7 @@ def _surely_clean(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> torc
     return clean
 
 
-def _complaint(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> str:
+def _complaint(plan: Plan, speed: SpeedRequest, buffers: Buffers, seed: int) -> str:
     """Returns the reason why a timed call was wrong, "" if it was right."""
     inputs = _drawn_again(speed, seed, torch.float64 if _computes(speed) else None)
     for out, ref, bound in _results(plan, speed, buffers, inputs):
@@ -162,19 +162,19 @@ def _complaint(plan: Plan, speed: Speed, buffers: Buffers, seed: int) -> str:
 
 
 def _results(
-    plan: Plan, speed: Speed, buffers: Buffers, inputs: list[Argument]
+    plan: Plan, speed: SpeedRequest, buffers: Buffers, inputs: list[Argument]
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, str]]:
     """Yields for each result the call's output, the reference's, and the bound between them."""
     for one, ref in zip(speed.exercise.results, speed.exercise.expected(inputs), strict=True):
         yield buffers.view(plan.results[one.name]), ref, speed.bounds[one.name]
 
 
-def _computes(speed: Speed) -> bool:
+def _computes(speed: SpeedRequest) -> bool:
     """Returns whether the call is more than a copy, which is exact in any dtype."""
     return set(speed.bounds.values()) != {"bits"}
 
 
-def _quick_precision(speed: Speed) -> torch.dtype | None:
+def _quick_precision(speed: SpeedRequest) -> torch.dtype | None:
     """Returns the dtype in which a quick look computes the expected results; None for a copy, which needs none.
 
     For an exact sum in a dtype of 16 bits it is float64, since the sum must not be rounded twice.
@@ -185,7 +185,7 @@ def _quick_precision(speed: Speed) -> torch.dtype | None:
     return torch.float64 if speed.dtype == torch.float64 or twice else torch.float32
 
 
-def _drawn_again(speed: Speed, seed: int, precision: torch.dtype | None) -> list[Argument]:
+def _drawn_again(speed: SpeedRequest, seed: int, precision: torch.dtype | None) -> list[Argument]:
     """Returns the arguments of a call, drawn anew: a kernel may have changed its inputs to fit a wrong result.
 
     Floats get this precision and whole numbers become int64; with None all stay as they are. Expected results may stay
@@ -218,7 +218,7 @@ def tensor_cores(allowed: bool) -> Iterator[None]:
         torch.backends.cuda.matmul.allow_tf32 = before
 
 
-def anchor_chain(plan: Plan, speed: Speed, slots: int) -> Chain:
+def anchor_chain(plan: Plan, speed: SpeedRequest, slots: int) -> Chain:
     if speed.anchor == MATMUL:
         M, K, N = speed.exercise.as_product([spec.shape for spec in speed.arguments])
         anchor = anchors.matmul_of(M, K, N, speed.dtype, slots)
@@ -232,7 +232,7 @@ def anchor_chain(plan: Plan, speed: Speed, slots: int) -> Chain:
     return Chain(anchor.calls, refresh)
 
 
-def torch_chain(speed: Speed, slots: list[Buffers]) -> Chain:
+def torch_chain(speed: SpeedRequest, slots: list[Buffers]) -> Chain:
     """Returns a chain of the reference in the dtypes of the call, on each set of buffers.
 
     A result that is a view of an argument is copied, so that the reference moves its bytes too.

@@ -147,7 +147,7 @@ def _measure(
     header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec],
 ) -> tuple[dict, bytes]:  # fmt: skip
     exercise = _exercise(header)
-    speed = measuring.Speed(
+    speed = measuring.SpeedRequest(
         exercise, header["bounds"], [from_json(one) for one in header["data"]], getattr(torch, header["dtype"]),
         arguments, header["anchor"], header["config"], header["seed"], header["with_torch"],
         header["model"]["l2_bytes"], header["uuid"], budget=header.get("budget", math.inf),

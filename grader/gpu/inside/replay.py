@@ -8,7 +8,7 @@ import torch
 
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.launcher import BoundLaunch, Functions
-from grader.gpu.plan import Data, Fill, Plan, PlannedLaunch, steps_with
+from grader.gpu.plan import Fill, Plan, PlannedLaunch, PythonNumbers, steps_with
 
 
 class Replay:
@@ -21,7 +21,7 @@ class Replay:
         for step in steps_with(plan.steps, config):
             if isinstance(step, Fill):
                 self.steps.append(self._fill(step))
-            elif isinstance(step, Data):
+            elif isinstance(step, PythonNumbers):
                 self.steps.append(self._copy(step))
             else:
                 self.steps.append(self._launch(step, plan, functions, addresses, first))
@@ -31,7 +31,7 @@ class Replay:
         view = self.buffers.view(step.view)
         return lambda stream: view.fill_(step.value)
 
-    def _copy(self, step: Data) -> Callable[[int], object]:
+    def _copy(self, step: PythonNumbers) -> Callable[[int], object]:
         """Returns a call that copies a step's data to its view on a stream.
 
         It copies from memory of the GPU, so that nothing waits for the host and a CUDA graph can hold the copy.

@@ -13,7 +13,7 @@ from grader.gpu.pool.samplers import Samplers
 KEPT = 2  # processes that have taken a sample: as many as most calls need
 
 
-class Pool:
+class ReplayPool:
     """The replay processes of a GPU, for any number of threads.
 
     Checks run one at a time; benchmarks/checks_side_by_side.py measures how several would do side by side. `checkers`:

@@ -8,55 +8,55 @@ from typing import TYPE_CHECKING
 
 from grader.course.folder import Folder
 from grader.gpu.device import Device
-from grader.gpu.pool.pool import Pool
+from grader.gpu.pool.pool import ReplayPool
 from grader.wire.messages import TensorSpec
 
 if TYPE_CHECKING:
-    from grader.gpu.plan import Recording
+    from grader.gpu.plan import PackedPlan
 
 CHECK_LIMIT, DRAW_LIMIT = 10.0, 30.0  # seconds, where right kernels take 0.1 and 0.5
 
 
 class Replays:
-    """The requests to a GPU. `pool`: a Pool, or a PoolElsewhere, which has the same methods except `ceilings`."""
+    """The requests to a GPU. `pool`: a ReplayPool, or a PoolElsewhere, which has the same methods except `ceilings`."""
 
     def __init__(self, device: Device, pool=None) -> None:
         self.device = device
-        self.pool = pool or Pool(device.uuid)
+        self.pool = pool or ReplayPool(device.uuid)
         self._work = ""
         self._served: list[int] = []  # the processes that have taken a sample of this call
 
     def start(self, samplers: int, checkers: int = 0) -> None:
-        """Starts processes in the background, as Pool.start does: this many samplers and checkers."""
+        """Starts processes in the background, as ReplayPool.start does: this many samplers and checkers."""
         self.pool.start(samplers, checkers)
 
     def check(
-        self, recording: Recording, config: int, arguments: list[TensorSpec], storages: bytes, written: list[str]
+        self, packed: PackedPlan, config: int, arguments: list[TensorSpec], storages: bytes, written: list[str]
     ) -> tuple[dict, bytes]:
         """Returns (reply, bytes of the results) of a call on given inputs. Raises ReplayEnded, GpuBusy.
 
         `storages`: the inputs' bytes, where `arguments` say. `written`: the names of the arguments that the call may
         change.
         """
-        request = {"kind": "check", "written": written, **self._given(recording, config, arguments)}
-        return self.pool.check(request, recording.blob + storages, CHECK_LIMIT, alone=False)
+        request = {"kind": "check", "written": written, **self._given(packed, config, arguments)}
+        return self.pool.check(request, packed.blob + storages, CHECK_LIMIT, alone=False)
 
-    def draw(self, recording: Recording, config: int, folder: Folder, seeds: list[int], alone: bool, **call) -> dict:
+    def draw(self, packed: PackedPlan, config: int, folder: Folder, seeds: list[int], alone: bool, **call) -> dict:
         """Returns the reply to a call on inputs that the process draws from recipes. Raises ReplayEnded, GpuBusy.
 
         `alone`: the call takes so much memory that others at the same time might find too little. `call`: see asked_of.
         """
         request = {
             "kind": "draw", "folder": str(folder.path), "seeds": seeds, **call,
-            **self._given(recording, config, recording.arguments),
+            **self._given(packed, config, packed.arguments),
         }  # fmt: skip
-        return self.pool.check(request, recording.blob, DRAW_LIMIT, alone)[0]
+        return self.pool.check(request, packed.blob, DRAW_LIMIT, alone)[0]
 
     def begin_call(self, work: str) -> None:
         """Begins the samples of another call. `work`: the work of its anchor, in any words."""
         self._work, self._served = work, []
 
-    def measure(self, recording: Recording, config: int, folder: Folder, **options) -> dict:
+    def measure(self, packed: PackedPlan, config: int, folder: Folder, **options) -> dict:
         """Returns a sample by a process that has taken none since `begin_call`. Raises ReplayEnded, GpuBusy.
 
         `options`: the fields that asked_of returns for the call, anchor, seed, choose, with_torch; budget, see Speed;
@@ -64,9 +64,9 @@ class Replays:
         """
         request = {
             "kind": "measure", "folder": str(folder.path), "uuid": self.device.uuid, **options,
-            **self._given(recording, config, recording.arguments),
+            **self._given(packed, config, packed.arguments),
         }  # fmt: skip
-        reply, process = self.pool.sample(request, recording.blob, self._work, self._served)
+        reply, process = self.pool.sample(request, packed.blob, self._work, self._served)
         self._served.append(process)
         return reply
 
@@ -80,9 +80,9 @@ class Replays:
         request |= {"l2_bytes": model.l2_bytes, "memory_bytes": model.memory_bytes}
         return self.pool.ceilings(request)
 
-    def _given(self, recording: Recording, config: int, arguments: list[TensorSpec]) -> dict:
+    def _given(self, packed: PackedPlan, config: int, arguments: list[TensorSpec]) -> dict:
         return {
-            "plan": recording.header, "plan_bytes": len(recording.blob), "model": asdict(self.device.model),
+            "plan": packed.header, "plan_bytes": len(packed.blob), "model": asdict(self.device.model),
             "config": config, "arguments": [spec.to_json() for spec in arguments],
         }  # fmt: skip
 

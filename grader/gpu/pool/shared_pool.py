@@ -8,8 +8,8 @@ contexts, has at most eight, and serves a dozen judges.
                      check    {request, limit, alone}     with a blob
                      sample   {request, work, served}     with a blob
     pool -> judge    device   {uuid, model, why}          why: the reason why there is no GPU, else ""
-                     reply    {reply, process}            the results of Pool.check (without process), Pool.sample
-                     ended    {how, detail}               ReplayEnded
+                     reply    {reply, process}            the results of ReplayPool.check (without process),
+                     ReplayPool.sample ended    {how, detail}               ReplayEnded
                      busy     {message}                   GpuBusy
 """
 
@@ -24,7 +24,7 @@ from dataclasses import asdict
 
 from grader.gpu.device import Device, driver_device
 from grader.gpu.lock import GpuBusy
-from grader.gpu.pool.pool import Pool
+from grader.gpu.pool.pool import ReplayPool
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.processes.child import abandon_children
 from grader.processes.environment import ONE_THREAD, python_calling
@@ -68,7 +68,8 @@ class SharedPool:
 
 
 class PoolElsewhere:
-    """A stand-in for Pool in a judge that is connected with a shared pool; `gone`: the pool's process has ended."""
+    """A stand-in for ReplayPool in a judge that is connected with a shared pool; `gone`: the pool's process has
+    ended."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._sent, self._replies = connection.makefile("wb"), connection.makefile("rb")
@@ -116,7 +117,7 @@ class PoolElsewhere:
 def main(control_fd: int) -> None:
     """Serves each connection that comes over the control socket in a thread; ends the process when it closes."""
     device, control = driver_device(), socket.socket(fileno=control_fd)
-    pool = Pool(device.uuid, CHECKERS, KEPT, SPARE) if isinstance(device, Device) else None
+    pool = ReplayPool(device.uuid, CHECKERS, KEPT, SPARE) if isinstance(device, Device) else None
     if pool is not None:
         pool.start(SPARE, CHECKERS)
     while True:
@@ -128,7 +129,7 @@ def main(control_fd: int) -> None:
         threading.Thread(target=_serve, args=[device, pool, connection], daemon=True).start()
 
 
-def _serve(device: Device | str, pool: Pool | None, connection: socket.socket) -> None:
+def _serve(device: Device | str, pool: ReplayPool | None, connection: socket.socket) -> None:
     with (
         contextlib.suppress(OSError, EOFError), connection,
         connection.makefile("rb") as requests, connection.makefile("wb") as replies,
@@ -137,7 +138,7 @@ def _serve(device: Device | str, pool: Pool | None, connection: socket.socket) -
             send(replies, *_answer(device, pool, *received(requests)))
 
 
-def _answer(device: Device | str, pool: Pool | None, header: dict, blob: bytes) -> tuple[dict, bytes]:
+def _answer(device: Device | str, pool: ReplayPool | None, header: dict, blob: bytes) -> tuple[dict, bytes]:
     if header["kind"] == "device":
         told = {"why": device} if isinstance(device, str) else {"why": "", **asdict(device)}
         return {"kind": "device", **told}, b""

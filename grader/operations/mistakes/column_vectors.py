@@ -12,7 +12,7 @@ from grader.operations.hypothesis import Hypothesis, with_others
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = ("no-weight", "vector-by-row")
 PLAIN_CAUSES = ("no-bias", "one-weight")

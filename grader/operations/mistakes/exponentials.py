@@ -15,7 +15,7 @@ from grader.operations.mistakes import turns
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = ("no-maximum", "inf-minus-inf", "underflow", "not-divided", "wrong-sum")
 PLAIN_CAUSES = ("exp2", "logarithm")

@@ -10,7 +10,7 @@ from grader.operations.hypothesis import Hypothesis, with_others
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = ("row-zero", "batch-zero", "head-zero")
 

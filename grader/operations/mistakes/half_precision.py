@@ -11,7 +11,7 @@ from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.explain.evidence import Compared
+    from grader.operations.evidence import Compared
 
 CAUSES = ("half-accumulator",)
 LARGEST_IN_FP16 = 65504.0

@@ -1,0 +1,238 @@
+"""Checks numbers on the way to addresses and masks: notes where a value does not fit its type, without ending the run.
+
+An offset that wraps around, or that fp32 rounds, leads to another element, which may well lie in bounds. Wrapping alone
+is no mistake: masked lanes may do it. It is noted where an active lane uses the offset, or where a mask is computed
+from it (lost_offsets.py follows the lanes), and explains a call that has gone wrong.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from grader.interpreter.batch import NotedOverflow
+from grader.interpreter.control import HANDLERS as CONTROL
+from grader.interpreter.dtypes import dtype_of, is_float
+from grader.interpreter.frame import Frame
+from grader.interpreter.lost_offsets import Lanes, hand_on
+from grader.ttir.module import Block, Function, Module, Operation
+
+MOST_NOTED = 16  # of one launch
+Value = tuple[str, int]  # a function and the number of a value in it
+Edges = dict[Value, list[Value]]  # a value -> the values that it is made of
+
+LOADS = ("tt.load", "tt.atomic_load", "tt.descriptor_load", "tt.descriptor_gather")
+STORES = ("tt.store", "tt.atomic_store", "tt.atomic_rmw", "tt.atomic_cas")
+BOXES = ("tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter")
+ACCESSES = (*LOADS, *STORES, *BOXES)
+MASKS = {"tt.load": 1, "tt.atomic_load": 1, "tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_store": 2}  # which operand
+# Operations whose result is no longer an offset: memory's content, or the truth of a comparison of floats.
+ENDS = (*LOADS, *STORES, "arith.cmpf", "tt.dot", "tt.reduce", "tt.scan")
+
+
+def leading_to_memory(module: Module) -> set[Value]:
+    """Returns the integers and floats from which any address, mask or corner of a block is computed."""
+    made_of, found = _made_of(module), set()
+    waiting = [(f.name, value) for f in module.functions.values() for op in f.walk() for value in _roots(op)]
+    while waiting:
+        value = waiting.pop()
+        if value not in found:
+            found.add(value)
+            waiting += made_of[value]
+    return found
+
+
+def _roots(op: Operation) -> Iterator[int]:
+    """Yields the operands of an access that say where it leads, or whether it takes place."""
+    if op.name in LOADS:
+        yield from op.operands[:2] if op.name == "tt.load" else op.operands
+    elif op.name in STORES:
+        truths = (n for n, kind in zip(op.operands, op.operand_types) if kind.element == "i1")
+        yield from (op.operands[0], *truths)
+    elif op.name in BOXES:
+        yield from (n for n, kind in zip(op.operands, op.operand_types) if kind.element in ("i32", "i64"))
+
+
+def _made_of(module: Module) -> Edges:
+    edges: Edges = defaultdict(list)
+    for function in module.functions.values():
+        _in_blocks(function.name, function.blocks, edges)
+        for op in function.walk():
+            if op.name == "tt.call":
+                _in_call(function, op, module, edges)
+            elif op.regions and op.name not in ENDS:
+                _in_regions(function.name, op, edges)
+            elif op.name not in ENDS:
+                _join(function.name, op.results, [op.operands] * len(op.results), edges)
+            for region in op.regions:
+                _in_blocks(function.name, region, edges)
+    return edges
+
+
+def _join(name: str, values: tuple[int, ...], sources: list[tuple[int, ...]], edges: Edges) -> None:
+    """Adds edges from each of `values` to its entry in `sources`, the values of the same function it is made of."""
+    for value, own in zip(values, sources):
+        edges[name, value] += [(name, source) for source in own]
+
+
+def _one_each(values: tuple[int, ...]) -> list[tuple[int, ...]]:
+    return [(value,) for value in values]
+
+
+def _in_blocks(name: str, blocks: tuple[Block, ...], edges: Edges) -> None:
+    for block in blocks:
+        for way in block.operations[-1].successors:
+            _join(name, blocks[way.block].arguments, _one_each(way.operands), edges)
+
+
+def _in_call(function: Function, op: Operation, module: Module, edges: Edges) -> None:
+    callee = module.functions[str(op.attributes["callee"]).lstrip("@").strip('"')]
+    for number, given in zip(callee.blocks[0].arguments, op.operands):
+        edges[callee.name, number].append((function.name, given))
+    for block in callee.blocks:
+        if block.operations[-1].name == "tt.return":
+            for result, returned in zip(op.results, block.operations[-1].operands):
+                edges[function.name, result].append((callee.name, returned))
+
+
+def _in_regions(name: str, op: Operation, edges: Edges) -> None:
+    ends = [region[-1].operations[-1].operands for region in op.regions if region]
+    if op.name == "scf.for":
+        (body,) = op.regions
+        low, _, step, *carried = op.operands
+        _join(name, body[0].arguments[:1], [(low, step)], edges)
+        for values in (body[0].arguments[1:], op.results):
+            _join(name, values, list(zip(carried, ends[0])), edges)
+    elif op.name == "scf.while":
+        before, after = op.regions
+        _join(name, before[0].arguments, list(zip(op.operands, ends[1])), edges)
+        for values in (after[0].arguments, op.results):
+            _join(name, values, _one_each(ends[0][1:]), edges)
+    elif op.name == "scf.if":
+        for end in ends:
+            _join(name, op.results, _one_each(end), edges)
+
+
+# ---- what is noted ---------------------------------------------------------------------------------------------------
+
+
+def with_checks(operation: Operation, run: Callable, stateful: bool, leads: bool) -> Callable | None:
+    """Returns `run` with a check of offsets, as a function of the frame and the operands; None where none is needed.
+
+    The result of an operation that leads to memory is compared with the exact result, and takes over the lost lanes of
+    the operands. An access notes the lost lanes that it uses. No integer of 64 bits is checked: no memory has that many
+    elements.
+    """
+    if operation.name in ACCESSES:
+        return _using(operation, run)
+    if leads and operation.operands and operation.name not in ENDS and operation.name not in CONTROL:
+        return _losing(operation, run, stateful)
+    return None
+
+
+def _losing(operation: Operation, run: Callable, stateful: bool) -> Callable:
+    check = _check(operation)
+    origin = (_name(operation), operation.place) if check is not None else ("", operation.place)
+
+    def checked(frame: Frame, *operands: Any) -> Any:
+        out = run(frame, *operands) if stateful else run(*operands)
+        lost = frame.batch.lost
+        if lost:
+            hand_on(lost, operation, run, operands, out)
+        bad = check(out, *operands) if check is not None else None
+        if bad is not None:
+            lost.note(out, origin, bad)
+        return out
+
+    return checked
+
+
+def _using(operation: Operation, run: Callable) -> Callable:
+    """Returns `run` for an access, which first notes the lost lanes that it uses.
+
+    Its operands say where it leads, and a mask, if it has one, in which lanes.
+    """
+    where = [operation.operands.index(number) for number in _roots(operation)]
+    at = MASKS.get(operation.name, len(operation.operands))
+    masked = at < len(operation.operands) and operation.operand_types[at].element == "i1"
+
+    def checked(frame: Frame, *operands: Any) -> Any:
+        lost = frame.batch.lost
+        if lost:
+            mask = operands[at] if masked else None
+            for number in where:
+                active = mask if number != at else None  # lanes that are off because of a lost number count, too
+                _note(frame, lost.of(operands[number]), active)
+        return run(frame, *operands)
+
+    return checked
+
+
+def _note(frame: Frame, lanes: Lanes, mask: np.ndarray | None) -> None:
+    """Notes the first program that runs here and uses a lost lane."""
+    for (held, place), bad in lanes.items():
+        used = bad if mask is None else bad & mask
+        rows = used.reshape(len(used), -1).any(axis=1)
+        rows = np.broadcast_to(rows, (frame.count,)) & frame.everyone()
+        overflows = frame.batch.overflows
+        if rows.any() and len(overflows) < MOST_NOTED and all(one.place != place for one in overflows):
+            overflows.append(NotedOverflow(held, place, int(frame.batch.programs[int(np.argmax(rows))])))
+
+
+def _name(operation: Operation) -> str:
+    dtype = dtype_of(operation.result_types[0])
+    return str(dtype) if not is_float(dtype) else "fp32" if dtype.itemsize == 4 else str(dtype).replace("float", "fp")
+
+
+def _check(operation: Operation) -> Callable[..., np.ndarray | None] | None:
+    """Returns a function (result, operands) -> bools, true where the result is not exact, or None: nowhere.
+
+    None for an operation that needs no check.
+    """
+    if len(operation.results) != 1 or operation.result_types[0].kind != "number":
+        return None
+    dtype, name = dtype_of(operation.result_types[0]), operation.name
+    if dtype.kind == "i" and dtype.itemsize < 8:
+        return _of_integers(name, dtype)
+    if is_float(dtype) and dtype.itemsize < 8:
+        return _of_floats(name)
+    return None
+
+
+EXACT = {"addi": np.add, "subi": np.subtract, "muli": np.multiply, "addf": np.add, "subf": np.subtract,
+         "mulf": np.multiply}  # fmt: skip
+
+
+def _of_integers(name: str, dtype: np.dtype) -> Callable[..., np.ndarray | None] | None:
+    limits = np.iinfo(dtype)
+    if name == "arith.trunci":
+        return lambda out, x: out.astype(x.dtype) != x
+    exact = EXACT.get(name.removeprefix("arith."))
+    if exact is None:
+        return None
+
+    def lost(out: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+        ends = [exact(int(a), int(b)) for a in (x.min(), x.max()) for b in (y.min(), y.max())]
+        if limits.min <= min(ends) and max(ends) <= limits.max:
+            return None
+        return exact(x.astype(np.int64), y.astype(np.int64)) != out
+
+    return lost
+
+
+def _of_floats(name: str) -> Callable[..., np.ndarray | None] | None:
+    """Returns a check for rounded whole numbers. Other floats are rounded as a matter of course."""
+    if name in ("arith.sitofp", "arith.uitofp"):
+        return lambda out, x: out.astype(np.float64) != x.astype(np.float64)
+    exact = EXACT.get(name.removeprefix("arith."))
+    if exact is None:
+        return None
+
+    def lost(out: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        wanted = exact(x.astype(np.float64), y.astype(np.float64))
+        return (out.astype(np.float64) != wanted) & (np.floor(wanted) == wanted) & np.isfinite(wanted)
+
+    return lost

@@ -1,0 +1,1 @@
+"""Traces one program of each launch for `course trace`: its values, operation by operation."""

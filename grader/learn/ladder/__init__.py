@@ -1,0 +1,1 @@
+"""`course ladder`: the kernels of an exercise from the naive kernel to the best."""

@@ -1,0 +1,1 @@
+"""`course trace`: a debugger of kernels."""

@@ -1,0 +1,211 @@
+"""The call that `course trace` looks into: the call that failed in the last run, or the exercise's small example."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.course.folder import Folder
+from grader.explain.verdict import FAIL
+from grader.judge.uses import CheckUse, DrawnUse, TrafficUse, Use, asked
+from grader.learn.trace.begin import Element, element_of, launch_of, stop_of
+from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_it
+from grader.progress.last_result import last_result
+
+if TYPE_CHECKING:
+    from grader.course.exercise import Exercise
+    from grader.course.trial import Trial
+    from grader.explain.verdict import Verdict
+    from grader.judge.run import Run
+    from grader.learn.trace.stops import Stop
+    from grader.sentences import Said, Value
+    from grader.wire.reply import Reply
+    from grader.wire.traced_program import TracedProgram
+
+SEED = 0
+
+
+@dataclass
+class CallToTrace:
+    """A call to look into, with the program, line or element to begin at."""
+
+    exercise: Exercise
+    run: Run
+    trial: Trial
+    why: str  # a description of the call: "a small example"
+    failed: bool = False
+    program: tuple[int, ...] = ()
+    line: int = 0
+    element: Element | None = None  # the first wrong element, if a program wrote it and no line is known
+    wrong: str = ""  # the element's value and the expected value, in words
+    programs: dict[tuple[int, ...], Reply] = field(default_factory=dict)  # the replies so far
+
+    def launch(self, reply: Reply) -> int:
+        """Returns the number of the launch to begin with."""
+        return launch_of(reply, self.run.submission.tree, self.line, self.element)
+
+    def stop(self, stops: list[Stop]) -> int:
+        """Returns the number of the stop to begin at."""
+        return stop_of(stops, self.line, self.element)
+
+    @property
+    def label(self) -> str:
+        return self.trial.label(self.run.process.constants)
+
+    def traced(self, program: tuple[int, ...]) -> Reply:
+        """Returns the reply that shows the steps of this program. Raises click.ClickException if no kernel ran."""
+        from grader.processes.faults import ChildEnded
+
+        if program not in self.programs:
+            try:
+                reply = self.run.call(
+                    self.exercise, self.trial, self.run.inputs(self.trial), traced=[min(at, 1 << 40) for at in program]
+                )
+            except ChildEnded:
+                said = f"{self.exercise.entry} did not come to its end. Next: {judge_it(self.run)}"
+                raise click.ClickException(said) from None
+            self._refuse(reply)
+            self.programs[program] = reply
+        return self.programs[program]
+
+    def _refuse(self, reply: Reply) -> None:
+        failure = self.run.process.load_failure or reply.error
+        if reply.traced:
+            return
+        if failure is None and not reply.refusals:
+            raise click.ClickException(f"{self.exercise.entry} launched no kernel. Next: {judge_it(self.run)}")
+        said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
+        where = f" in line {failure.line}" if failure and failure.line else ""
+        what = "It does not compile" if failure and failure.kind == "compile" else "It ends before a kernel runs"
+        raise click.ClickException(f"{what}{where}: {said.rstrip('.')}. Next: {judge_it(self.run)}")
+
+
+def stopped(reply: Reply) -> str:
+    """Returns a sentence about the error that stopped the call; "" if there is none."""
+    error = reply.error
+    if error is None:
+        return ""
+    what = WHY_IT_STOPPED.get(error.kind, error.message)
+    return f"It stopped in line {error.line}: {' '.join(what.split()).rstrip('.')}."
+
+
+def other_programs(program: TracedProgram, step: int) -> tuple[int, ...]:
+    """Returns the program `step` places after this program, in a grid whose first axis counts fastest; at its end it
+    begins again."""
+    number, size = 0, 1
+    for at, count in zip(program.program, program.grid):
+        number, size = number + at * size, size * max(count, 1)
+    number, found = (number + step) % size, []
+    for count in program.grid:
+        number, at = divmod(number, max(count, 1))
+        found.append(at)
+    return tuple(found)
+
+
+# ---- the failing call ----------------------------------------------------------------------------------------------
+
+
+def failing_call(folder: Folder, module: ModuleType) -> CallToTrace | None:
+    """Returns the call that the last run explained, judged again; None if there is none, or if it is right now."""
+    failure = _last_failure(folder)
+    if failure is None or failure.seed is None:
+        return None
+    uses = [use for use in _with_values(module) if use.test == failure.test]
+    if not uses:
+        return None
+    from grader.judge.judge import Judge
+    from grader.judge.run import Run
+
+    run = Run(folder, None, failure.seed)
+    with contextlib.ExitStack() as ends:
+        ends.callback(run.end)
+        verdict = uses[0].verdict(Judge(module.exercise, run))
+        trial = run.history.trial_of(verdict) if verdict is not None else None
+        if verdict is None or verdict.outcome != FAIL or trial is None:
+            return None
+        call = _of(module.exercise, run, trial, verdict, uses[0].test)
+        ends.pop_all()  # the run is the call's from here on
+        return call
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """A failure of the last run: the name of the test, and the seed of the run, None if it is not known."""
+
+    test: str
+    seed: int | None
+
+
+def _last_failure(folder: Folder) -> _Failure | None:
+    """Returns the failure that the last run explained; None if there is none."""
+    result = last_result(folder)
+    if result is None:
+        return None
+    failed = [test for test in result["tests"] if isinstance(test, dict) and test.get("outcome") == FAIL]
+    told = [test for test in failed if test.get("id") == result.get("cause") and not test.get("hidden")]
+    explained = [test for test in told if test.get("message") == result.get("message")] or told
+    name, seed = explained[0].get("name") if explained else None, result.get("seed")
+    return _Failure(name, seed if isinstance(seed, int) else None) if name and isinstance(name, str) else None
+
+
+def _with_values(module: ModuleType) -> list[Use]:
+    return asked(module, CheckUse, DrawnUse, TrafficUse)
+
+
+def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> CallToTrace:
+    why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
+    program, line, element, wrong = _numbers(_found(verdict, "program")), _line(verdict), None, ""
+    if not line and (unwritten := _unwritten(verdict)):
+        why += f", where no program has written {unwritten}"
+    elif not line and (said := _first_wrong(verdict)) is not None:
+        program, element = _numbers(said.evidence["program"]), element_of(str(said.evidence["element"]))
+        wrong = said.text.partition(": ")[2]
+    return CallToTrace(exercise, run, trial, why, True, program, line, element, wrong)
+
+
+def _numbers(value: Value | None) -> tuple[int, ...]:
+    """Returns evidence that is a list of whole numbers, such as an index; () for anything else."""
+    return tuple(value) if isinstance(value, list | tuple) else ()
+
+
+def _unwritten(verdict: Verdict) -> str:
+    """Returns the first element that no program wrote, if this is the mistake, or else ""."""
+    from grader.explain.unwritten import Unwritten
+
+    counted = next((one.evidence for one in verdict.said if one.sentence is Unwritten.COUNT), None)
+    if counted is not None:
+        return f"{counted['name']}{list(_numbers(counted['index']))}"
+    said = _first_wrong(verdict)
+    return str(said.evidence["element"]) if said is not None and "program" not in said.evidence else ""
+
+
+def _first_wrong(verdict: Verdict) -> Said | None:
+    """Returns the sentence about the first wrong element; None if there is none."""
+    from grader.explain.values import Values
+
+    return next((one for one in verdict.said if isinstance(one.sentence, Values) and "element" in one.evidence), None)
+
+
+def _line(verdict: Verdict) -> int:
+    """Returns the line of the mistake; 0 if it is not known."""
+    said = _found(verdict, "line")
+    return verdict.line or (said if isinstance(said, int) else 0)
+
+
+def _found(verdict: Verdict, name: str) -> Value | None:
+    """Returns the evidence of this name in the first sentence that has it; None if there is none."""
+    return next((one.evidence[name] for one in verdict.said if name in one.evidence), None)
+
+
+def failed_without_values(folder: Folder, module: ModuleType) -> bool:
+    """Returns True if the last run failed in a test without values to show: of a refusal, machine code or speed."""
+    failure = _last_failure(folder)
+    return failure is not None and failure.test not in {use.test for use in _with_values(module)}
+
+
+def example_call(exercise: Exercise, run: Run, why: str) -> CallToTrace:
+    return CallToTrace(exercise, run, example_trial(run.folder, exercise), why)
