@@ -118,7 +118,7 @@ def replays_here(monkeypatch) -> ReplaysHere:
         monkeypatch.setattr(module, "Buffers", on_cpu)
         monkeypatch.setattr(module, "Replay", partial(Interpreted, replays))
     monkeypatch.setattr(measuring, "slots_for", lambda plan: 2)
-    monkeypatch.setattr(measuring, "Speed", partial(measuring.SpeedRequest, device="cpu"))
+    monkeypatch.setattr(measuring, "SpeedRequest", partial(measuring.SpeedRequest, device="cpu"))
     monkeypatch.setattr(measuring, "anchor_chain", lambda *_: Chain([lambda: None]))
     monkeypatch.setattr(measuring, "Flush", lambda *_: None)
     monkeypatch.setattr(measuring, "Clocks", lambda *_: None)
