@@ -273,7 +273,7 @@ def test_options_leave_products_on_tensor_cores(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "B": upto(4, least=0, limit=65535, block=3),
+            "B": upto(4, least=0, block=3),
             "G": only(1, 3),
             "HK": only(1, 2),
             "M": upto(60, least=0, limit=2**26, BLOCK_M=128),
