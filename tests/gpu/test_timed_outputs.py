@@ -38,7 +38,7 @@ class Timed:
             PlannedBuffer("allocation2", False, 4 * N),
         ]
         self.plan = Plan(buffers, results={"z": PlannedView(2, 0, "float32", [N], [1])})
-        self.speed = measuring.Speed(
+        self.speed = measuring.SpeedRequest(
             exercise, {"z": "exact"}, [data] * 2, torch.float32, specs, "copy", seed=5, device="cpu"
         )
         self.slots = [Buffers(self.plan, device="cpu") for _ in range(2)]
@@ -85,7 +85,7 @@ def quick_look(id: str, dtype: torch.dtype, bound: str, change: Callable[[torch.
     specs = [spec_of("x", one.shape_on("meta", dtype)) for one in data[id]]
     buffers = [PlannedBuffer("x", True, spec.size) for spec in specs]
     (name,) = (result.name for result in exercise.results)
-    speed = measuring.Speed(exercise, {name: bound}, data[id], dtype, specs, "copy", seed=5, device="cpu")
+    speed = measuring.SpeedRequest(exercise, {name: bound}, data[id], dtype, specs, "copy", seed=5, device="cpu")
     result = exercise.reference(*measuring._drawn_again(speed, seed, torch.float64)).to(dtype).contiguous()
     change(result)
     buffers.append(PlannedBuffer("allocation", False, result.numel() * dtype.itemsize))
@@ -136,7 +136,7 @@ def test_what_a_quick_look_expects_has_half_of_the_error_that_arithmetic_may_mak
     exercise, call = load_test_file(folder).exercise, timed_calls(folder)[number]
     trial = trial_of(exercise, call.test, call.data, exercise.dtypes[0])
     specs = [spec_of("x", one.shape_on("meta", trial.dtype)) for one in call.data if isinstance(one, Data)]
-    speed = measuring.Speed(exercise, trial.bounds, list(call.data), trial.dtype, specs, "copy", seed=5)
+    speed = measuring.SpeedRequest(exercise, trial.bounds, list(call.data), trial.dtype, specs, "copy", seed=5)
     quick, exact = (measuring._drawn_again(speed, 7, precision) for precision in (torch.float32, torch.float64))
     with measuring.tensor_cores(measuring.are_exact(exercise, trial.dtype)):
         expected = exercise.expected(quick)

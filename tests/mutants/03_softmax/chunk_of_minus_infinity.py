@@ -2,7 +2,7 @@
 
 Finding: inf-minus-inf
 
-Rejected with: z is NaN where the row holds -inf
+Rejected with: z holds NaN, and the row holds -inf
 """
 
 import torch
