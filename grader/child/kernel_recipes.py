@@ -51,7 +51,7 @@ UNTOLD = {
 _compile_in_full = compiler.compile
 
 
-class SpecializedKernel:
+class Kernel:
     """Replaces Triton's CompiledKernel, for one specialization of a JIT function.
 
     `on_launch(kernel, grid, dimensions, arguments)` is called for each launch: with three numbers of programs, how many
@@ -311,14 +311,14 @@ def whole(grid: Any) -> tuple[int, ...]:
 
 
 def install(on_launch: Callable[..., None]) -> None:
-    """Makes Triton turn JIT functions into SpecializedKernels, for the rest of this process. on_launch: see
-    SpecializedKernel."""
+    """Makes Triton turn JIT functions into Kernels, for the rest of this process. on_launch: see
+    Kernel."""
 
     def compile_lazily(src: Any, target: GPUTarget | None = None, options: dict | None = None, **rest: Any) -> Any:
         if not isinstance(src, ASTSource):  # a text in a file
             return _compile_in_full(src, target=target, options=options, **rest)
         target = target or triton.runtime.driver.active.get_current_target()
-        return SpecializedKernel(src, target, options or {}, on_launch)
+        return Kernel(src, target, options or {}, on_launch)
 
     run = JITFunction.run
 

@@ -18,7 +18,7 @@ from triton.backends.driver import DriverBase
 from triton.compiler.compiler import ASTSource
 from triton.runtime import driver
 
-from grader.child.kernel_recipes import SpecializedKernel, install
+from grader.child.kernel_recipes import Kernel, install
 from grader.child.pretended_tensors import CUDA, PretendCuda
 from grader.wire.cubin import BadCubin, Cubin, read_cubin
 from grader.wire.messages import GpuModel
@@ -32,7 +32,7 @@ class TritonLaunch:
     grid: tuple[int, int, int]
     arguments: tuple  # in the order of the signature, constexpr arguments included
     dimensions: int  # how many numbers of the grid the learner wrote
-    kernel: SpecializedKernel
+    kernel: Kernel
     no_scratch: str  # why there is no memory for descriptors that the kernel may make, "" if there is
 
 
@@ -70,7 +70,7 @@ class Utils:
 
 class Launcher:
     """Stands for the launcher that Triton makes of a kernel with machine code; launches go through
-    SpecializedKernel."""
+    Kernel."""
 
     def __init__(self, source: object, metadata: object) -> None:
         pass
@@ -99,9 +99,7 @@ class StandIn(DriverBase):
         properties.multi_processor_count = told.multiprocessors
         properties.major, properties.minor = divmod(capability or self.model.arch, 10)
 
-    def launched(
-        self, kernel: SpecializedKernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple
-    ) -> None:
+    def launched(self, kernel: Kernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple) -> None:
         with self.unrecorded():
             no_scratch = kernel.no_scratch(math.prod(grid))
         self.on_launch(TritonLaunch(kernel.src, grid, arguments, dimensions, kernel, no_scratch))

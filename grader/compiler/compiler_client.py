@@ -140,7 +140,7 @@ class _Process(PythonWorker):
         self._folder = scratch.new_folder()
         super().__init__(
             "grader.compiler.compiler_process", readable(trusted_path()), folder=self._folder,
-            environment=clean_environment(str(self._folder)), said=(self._folder / "said").open("wb"),
+            environment=clean_environment(str(self._folder)), stderr=(self._folder / "said").open("wb"),
         )  # fmt: skip
 
     def wait_until_ready(self) -> None:

@@ -80,12 +80,12 @@ class PythonWorker(Worker):
 
     def __init__(
         self, module: str, *given: object, environment: dict[str, str],
-        folder: str | Path = "/", said: int | IO[bytes] = subprocess.DEVNULL,
+        folder: str | Path = "/", stderr: int | IO[bytes] = subprocess.DEVNULL,
     ) -> None:  # fmt: skip
         super().__init__()
         self._process = subprocess.Popen(
             python_calling(module, *self._theirs, *given),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
             pass_fds=self._theirs, start_new_session=True, cwd=folder, env=environment,
         )  # fmt: skip
         for theirs in self._theirs:

@@ -112,7 +112,9 @@ def test_a_configuration_that_launches_nothing_is_passed_over(steps, note):
     made = PlannedKernel("kernel", 0, 8, 1, 1, False, False, texts={"amdgcn": ASSEMBLY})
     code = SimpleNamespace(assembly=lambda kernel, model: result.CompilerResult(made, Metadata()))
     recorded = SimpleNamespace(call=call)
-    run = SimpleNamespace(amd=AMD["gfx1100"], filename="softmax.py", machine_code=code, recorded=lambda *_: recorded)
+    run = SimpleNamespace(
+        amd=AMD["gfx1100"], filename="softmax.py", machine_code=code, recorded_call=lambda *_: recorded
+    )
     verdict = told_with(Verdict(PASS, note="sm_90"), run, exercise_of("03_softmax"), Trial("", (), None, ""))
     assert verdict.note == f"sm_90; gfx1100: {note}"
 

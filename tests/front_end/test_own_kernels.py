@@ -198,7 +198,7 @@ ONE, TWO = "dense<1.000000e+00>", "dense<2.000000e+00>"
 FORGED = {
     "a function of tl": "tl.store = lambda *a, **k: None",
     "the compiler": "import triton.compiler.code_generator as g\ng.CodeGenerator.visit_Constant = lambda s, n: 2.0",
-    "its text": "import grader.front_end.kernel_facts as t\nt.source_of = lambda module: '2.0'",
+    "its text": "import grader.front_end.kernel_text as t\nt.source_of = lambda module: '2.0'",
 }
 
 
