@@ -24,7 +24,8 @@ def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
     exercise, complaints = module.exercise, []
     cases: list[CheckUse | TrafficUse] = asked(module, CheckUse, TrafficUse)  # they compare whole results without a GPU
     for case in cases:
-        for dtype in exercise.dtypes:
+        stated = case.dtypes if isinstance(case, CheckUse) else ()
+        for dtype in stated or exercise.dtypes:
             trial = trial_of(exercise, case.test, case.data, dtype, case.bound)
             inputs = trial.inputs(seed)
             given, place = exact(inputs), "the result" if len(exercise.results) == 1 else "each result"

@@ -33,6 +33,6 @@ def rope(q, cos, sin, positions):
     z = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     rope_kernel[(B * S,)](
         q, cos, sin, positions, z, S, H, D, *q.stride(), *cos.stride(), *positions.stride(),
-        HEADS=triton.next_power_of_2(H), PAIRS=triton.next_power_of_2(D // 2), num_warps=8,
+        HEADS=max(1, triton.next_power_of_2(H)), PAIRS=triton.next_power_of_2(D // 2), num_warps=8,
     )  # fmt: skip
     return z
