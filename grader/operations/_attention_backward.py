@@ -8,7 +8,7 @@ import torch
 
 from grader.numerics.roundoff import U32
 from grader.operations import gemm
-from grader.operations.attention import FEW, FEW_OF_A_SCORE, scores
+from grader.operations.attention import FEW, FEW_OF_A_SCORE, scaled_product
 from grader.sentences import Sentence
 
 FEW_OF_DP = 4  # roundings of do v^T and of delta, besides the roundings of a sum of D products
@@ -69,15 +69,6 @@ class Backward(Sentence):
         "do v^T is rounded to {dtype} before delta is subtracted: both may be large, and dS is what they differ by. "
         "Only dS itself is rounded, for its products."
     )
-    FACTOR_ROUNDED = (
-        "{name} is scaled and rounded to {dtype} before its product: each score errs by as much as its rounding, and P "
-        "by as much as the score. Scale the scores, which are fp32."
-    )
-    SCORES_ROUNDED = "The scores are rounded to fp16. Keep them in fp32."
-    HALF_ACCUMULATOR = (
-        "{name} is rounded to {dtype} in every turn: large sums lose their last digits there, and the "
-        "difference of two of them is wrong. Keep the sum in fp32 until the store."
-    )
     LOST_DIGITS = "P and dS are rounded for their products, and nothing else is: scores, lse, delta and sums are fp32."
 
 
@@ -98,7 +89,7 @@ class Pairs:
 
     @property
     def s(self) -> torch.Tensor:
-        return scores(self.q, self.k)
+        return scaled_product(self.q, self.k)
 
     @property
     def p(self) -> torch.Tensor:
@@ -121,7 +112,9 @@ class Pairs:
         """The relative error of P, [..., M, N]: 2 |s - lse| u, since the exponential's argument is rounded, and the
         error of each score, a sum of D products that is scaled and measured in another base; see `attention.rounding`.
         """
-        errors = scores(self.q.abs(), self.k.abs()).mul_(FEW_OF_A_SCORE + gemm.growth(self.q.shape[-1])).add_(FEW)
+        errors = (
+            scaled_product(self.q.abs(), self.k.abs()).mul_(FEW_OF_A_SCORE + gemm.growth(self.q.shape[-1])).add_(FEW)
+        )
         return errors.add_((self.s - self.lse[..., None]).abs(), alpha=2).mul_(U32)
 
     @property

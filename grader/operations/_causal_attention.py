@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.operations._attention import Results
+from grader.operations.attention import probabilities
 from grader.sentences import Sentence
 
 
 class CausalAttention(Sentence):
-    """Sentences about mistakes in the mask, in the window, at both ends of the walk, where nothing is seen, in the cap,
-    in the heads."""
+    """Sentences about mistakes in the mask, in the window, at both ends of the walk, in the cap, and where nothing is
+    seen."""
 
     OWN_KEY_HIDDEN = (
         "Each query leaves out its own key: it stands at position i + N - M and sees the key there too, j <= i + N - M."
@@ -104,15 +105,6 @@ class CausalAttention(Sentence):
         "Write it so that exp stands in the divisor alone."
     )
 
-    HEADS_IN_TURN = (
-        "Head h uses head h % HK of k and v: neighbours share one, so it is h // (H / HK), here with {heads} heads on "
-        "{shared}."
-    )
-    ALL_OF_HEAD_0 = (
-        "Every head reads head 0 of k and v, as h // HK makes it where H = HK: H / HK neighbours share one, so it is "
-        "h // (H / HK), here with {heads} heads on {shared}."
-    )
-
 
 @dataclass
 class Rule:
@@ -193,11 +185,6 @@ def made(s: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> Results:
     """Returns o and lse of scores [..., M, keys] over the keys that are seen; 0 and -inf for queries that see none."""
     s = s.masked_fill(~seen, -torch.inf)
     return probabilities(s) @ v, torch.logsumexp(s, dim=-1)
-
-
-def probabilities(s: torch.Tensor) -> torch.Tensor:
-    """Returns the softmax along the keys; 0 in rows of -inf alone."""
-    return torch.softmax(s, dim=-1).nan_to_num_(nan=0.0)
 
 
 def capped(s: torch.Tensor, softcap: float | None) -> torch.Tensor:

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.operations._attention import Walk, falls, folded
+from grader.operations._attention import Tiles
+from grader.operations.mistakes import exponentials, pages
+from grader.operations.mistakes.joining import Of, folded
 from grader.sentences import Said, Sentence
-
-USUAL_PAGES = (16, 1, 32, 64, 128)
 
 
 class PagedDecoding(Sentence):
-    """Sentences about mistakes in finding a key, in heads, at the end of a sequence, in dealing out keys, in a split,
-    in joining splits."""
+    """Sentences about mistakes in finding a key, at the end of a sequence, in dealing out keys, in joining splits."""
 
     TABLE_IGNORED = (
         "Page number n // page of the cache is read as it lies there: {table} is not used. It tells which page a "
@@ -29,9 +28,7 @@ class PagedDecoding(Sentence):
         "All keys of a block are read from the page of its first key. A block may begin within a page and reach into "
         "others: each key has a page of its own, {table}[b, n // page]."
     )
-    PAGE_SIZE = "Keys are looked up as if pages had {used:#row}; those of {cache} have {page}."
     PAGE_AS_ROW = "A page is multiplied by the stride of a row: that is the way to a row of page 0."
-    SWAPPED = "Page and row are exchanged: key n has entry n // page of {table}, and row n % page there."
     NO_ADVANCE = "Every turn of the loop reads the first block of keys: a key's number has to move with it."
     BEYOND_THE_TABLE = (
         "What stands in {table} past a sequence's last page is taken as a page: it is no number of one. Load the table "
@@ -47,13 +44,6 @@ class PagedDecoding(Sentence):
         "NaN is NaN."
     )
 
-    HEADS_IN_TURN = (
-        "Query head h goes to head h % {HK} of the caches. Heads of a group stand side by side: it is h // {group}."
-    )
-    HEADS_BY_NUMBER = (
-        "Query head h goes to head h // {HK} of the caches: it is h // {group}, as there are {group} to one."
-    )
-    HEAD_ZERO = "Every query head goes to head 0 of the caches."
     LENGTH_OF_FIRST = "Every sequence is as long as the first one: the length of sequence b is {lengths}[b]."
 
     LANES_COUNTED = (
@@ -73,20 +63,6 @@ class PagedDecoding(Sentence):
         "goes on into the next split. Deal out whole blocks, or end each split where it ends."
     )
 
-    NO_SCALE = "The scores are not scaled: they are q k / sqrt(D), and here those of q k are used."
-    SCALED_BY_D = "The scores are divided by D: they are q k / sqrt(D)."
-    POWERS_OF_2 = "The probabilities are powers of 2, not of e: exp2 needs its argument times log2(e)."
-    LOG2_E_AND_EXP = "The scores are multiplied by log2(e) and go into exp: that factor is for exp2."
-    NOTHING_RESCALED = (
-        "Between two blocks of a split neither l nor acc is rescaled: what was added before was measured against a "
-        "smaller maximum."
-    )
-    ACC_NOT_RESCALED = "Between two blocks of a split acc is not rescaled, and l is: both need the same factor."
-    SUM_NOT_RESCALED = "Between two blocks of a split l is not rescaled, and acc is: both need the same factor."
-    FAR_BELOW_ZERO = (
-        "{o} is {found} where all scores lie far below 0. They are measured against a number that they do not reach: "
-        "does the maximum of each split start at -inf?"
-    )
     FAR_BELOW_ZERO_OR_PADDED = (
         "{o} is {found} where all scores lie far below 0. They are measured against a number that they do not reach: "
         "does the maximum of each split start at -inf, and what stands in for the maximum of the {lanes:#lane} past "
@@ -109,7 +85,6 @@ class PagedDecoding(Sentence):
     ACC_NOT_WEIGHED = "In the second launch l of each split gets its weight, and acc does not: both need it."
     ONE_SPLIT_ALONE = "Only the {which} split is in {o}: the second launch has to join all {splits}."
     ROUNDED_PARTS = "m and l of the splits are rounded to {dtype} between the launches: what is kept there is fp32."
-    NOT_DIVIDED = "{o} is not divided by the sum of all l: its rows are sums of p v, and p does not sum to 1."
 
     EMPTY_SEQUENCE = (
         "{o} is NaN where a sequence has no key. The maximum of all its splits is -inf then: (-inf) - (-inf) is NaN, "
@@ -125,8 +100,6 @@ class PagedDecoding(Sentence):
         "has made it. It owes a part that adds nothing, the maximum -inf, and 0 for l and acc."
     )
 
-    STRIDES_OF = "{cache} is read with the strides of {other}: each has its own."
-    AS_CONTIGUOUS = "The strides of {caches} are not used: the rows are read as if they followed each other."
     LOST_DIGITS = (
         "Scores, m, l and acc are to be in fp32, in scratch memory too: p is rounded for the second product, and "
         "nothing else is."
@@ -136,7 +109,6 @@ class PagedDecoding(Sentence):
 Row = tuple[torch.Tensor, torch.Tensor]  # pages and rows of keys
 Where = Callable[[int, torch.Tensor], Row]  # the places of keys, from the number of their sequence and their own
 Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # m and l [HK, G], acc [HK, G, D]
-Of = Callable[[Walk], tuple[torch.Tensor, torch.Tensor]]  # the factors of l and of acc in each turn of a split
 
 
 @dataclass
@@ -168,11 +140,11 @@ class Splits:
         return -self.keys % self.step
 
     def part(self, first: int, end: int, of: Of | None = None) -> Part:
-        """Returns m, l and acc of the keys from `first` to `end`; `of` gives other factors between its blocks than the
+        """Returns m, l and acc of the keys from `first` to `end`; `of` makes other factors between its blocks of the
         right factors."""
-        walk = Walk(self.s[..., first:end], self.v[:, first:end], self.step)
-        at, right = walk.so_far, torch.exp(falls(walk.so_far))
-        of_sum, of_acc = of(walk) if of is not None else (right, right)
+        walk = Tiles(self.s[..., first:end], self.step, self.v[:, first:end])
+        at, right = walk.so_far, walk.right
+        of_sum, of_acc = of(right) if of is not None else (right, right)
         return at[..., -1], folded(walk.sums(at), of_sum), folded(walk.outs(at), of_acc[..., None, :])
 
     def parts(self, of: Of | None = None) -> Part:
@@ -181,84 +153,62 @@ class Splits:
         m, total, acc = zip(*(self.part(*end, of) for end in ends))
         return torch.stack(m, dim=-1), torch.stack(total, dim=-1), torch.stack(acc, dim=-2)
 
+    # Results of wrong kernels, [HK, G, D].
+
+    def joined(self, of_sum: float, of_acc: float) -> torch.Tensor:
+        """Returns the join of right parts, with the weights of l and of acc raised to these powers."""
+        return joined(self.parts(), of_sum, of_acc)
+
+    def rescaled(self, of: Of) -> torch.Tensor:
+        """Returns the join of parts whose blocks are rescaled by these factors."""
+        return joined(self.parts(of))
+
+    def scaled(self, factor: float) -> torch.Tensor:
+        """Returns attention with the scores times this factor."""
+        return torch.softmax(self.s * factor, dim=-1) @ self.v
+
+    def rounded_parts(self, dtype: torch.dtype, unit: float) -> torch.Tensor:
+        """Returns the join of parts whose m, measured in this unit, and l are rounded to a dtype."""
+        m, total, acc = self.parts()
+        return joined(((m / unit).to(dtype).double() * unit, total.to(dtype).double(), acc))
+
+    def undivided(self) -> torch.Tensor:
+        return torch.exp(self.s - self.s.amax(dim=-1, keepdim=True)) @ self.v
+
+    def average(self, over: int | None = None) -> torch.Tensor:
+        """Returns the sum of the results of all splits, divided by `over`, or by the number of splits with a key."""
+        _, total, acc = self.parts()
+        return (acc / total[..., None]).sum(dim=-2) / (over or self.used)
+
+    def of_split(self, place: int) -> torch.Tensor:
+        _, total, acc = self.parts()
+        return acc[..., place, :] / total[..., place, None]
+
+    def lanes_counted(self) -> torch.Tensor:
+        """Returns attention in which the lanes past the end of the last block are keys with the score 0, and v 0."""
+        e, total, _ = exponentials.with_lanes(self.s, self.padding)
+        return e @ self.v / total
+
+    def of_keys(self, n: slice | torch.Tensor) -> torch.Tensor:
+        """Returns attention to these keys alone; 0 without any, as where the second launch guards its division."""
+        return torch.softmax(self.s[..., n], dim=-1) @ self.v[:, n]
+
+    def shared_out(self, floor: Callable[[int], int]) -> torch.Tensor:
+        """Returns attention to the keys that are left where each split gets `floor(all keys)` of them."""
+        return self.of_keys(slice(self.count * floor(self.keys)))
+
+    def keys_twice(self) -> torch.Tensor:
+        share = -(-self.keys // self.count)
+        taken = -(-share // self.step) * self.step
+        ranges = [torch.arange(at, min(at + taken, self.keys)) for at in range(0, self.keys, share)]
+        return self.of_keys(torch.cat(ranges))
+
 
 def joined(parts: Part, of_sum: float = 1.0, of_acc: float = 1.0) -> torch.Tensor:
     """Returns o, [HK, G, D]. The weights of l and of acc are raised to these powers: with a power of 0 all are 1."""
     m, total, acc = parts
     weight = torch.exp(m - m.amax(dim=-1, keepdim=True))
     return (acc * weight[..., None] ** of_acc).sum(dim=-2) / (total * weight**of_sum).sum(dim=-1, keepdim=True)
-
-
-def weighed(splits: Splits, of_sum: float, of_acc: float) -> torch.Tensor:
-    """Returns the join of right parts, with weights raised to these powers."""
-    return joined(splits.parts(), of_sum, of_acc)
-
-
-def rescaled(splits: Splits, of: Of) -> torch.Tensor:
-    """Returns the join of parts whose blocks are rescaled by these factors."""
-    return joined(splits.parts(of))
-
-
-def scaled(splits: Splits, factor: float) -> torch.Tensor:
-    """Returns attention with the scores times this factor."""
-    return torch.softmax(splits.s * factor, dim=-1) @ splits.v
-
-
-def rounded_parts(splits: Splits, dtype: torch.dtype, unit: float) -> torch.Tensor:
-    """Returns the join of parts whose m, measured in this unit, and l are rounded to a dtype."""
-    m, total, acc = splits.parts()
-    return joined(((m / unit).to(dtype).double() * unit, total.to(dtype).double(), acc))
-
-
-def undivided(splits: Splits) -> torch.Tensor:
-    return torch.exp(splits.s - splits.s.amax(dim=-1, keepdim=True)) @ splits.v
-
-
-def ones(walk: Walk) -> torch.Tensor:
-    return torch.ones_like(walk.so_far)
-
-
-def right(walk: Walk) -> torch.Tensor:
-    return torch.exp(falls(walk.so_far))
-
-
-def average(splits: Splits, over: str) -> torch.Tensor:
-    """Returns the average of what each split gives, over all splits ("count") or the splits with a key ("used")."""
-    _, total, acc = splits.parts()
-    return (acc / total[..., None]).sum(dim=-2) / getattr(splits, over)
-
-
-def of_split(splits: Splits, place: int) -> torch.Tensor:
-    _, total, acc = splits.parts()
-    return acc[..., place, :] / total[..., place, None]
-
-
-def lanes_counted(splits: Splits) -> torch.Tensor:
-    """Returns attention in which the lanes past the end of the last block are keys with the score 0, and v 0."""
-    shift = splits.s.amax(dim=-1, keepdim=True)
-    shift = shift.clamp(min=0.0) if splits.padding else shift  # they take part in the maximum too
-    e = torch.exp(splits.s - shift)
-    return e @ splits.v / (e.sum(dim=-1, keepdim=True) + splits.padding * torch.exp(-shift))
-
-
-def first_keys(splits: Splits, kept: int) -> torch.Tensor:
-    """Returns attention to the first keys alone; 0 without any, as where the second launch guards its division."""
-    return torch.softmax(splits.s[..., :kept], dim=-1) @ splits.v[:, :kept]
-
-
-def shared_out(splits: Splits, floor: Callable[[int], int]) -> torch.Tensor:
-    """Returns attention to the keys that are left where each split gets `floor(all keys)` of them."""
-    return first_keys(splits, splits.count * floor(splits.keys))
-
-
-def keys_twice(splits: Splits) -> torch.Tensor:
-    share = -(-splits.keys // splits.count)
-    ranges = [
-        torch.arange(first, min(first + -(-share // splits.step) * splits.step, splits.keys))
-        for first in range(0, splits.keys, share)
-    ]
-    n = torch.cat(ranges)
-    return torch.softmax(splits.s[..., n], dim=-1) @ splits.v[:, n]
 
 
 # ---- keys that are looked for elsewhere ------------------------------------------------------------------------------
@@ -274,8 +224,8 @@ def readings(table: torch.Tensor, page: int, step: int, names: list[str], P: int
             raise IndexError  # torch would count from the end
         return found
 
-    def with_pages_of(used: int) -> Where:
-        return lambda b, n: _flat(entries(b, n // used), n % used, page)
+    def cut_by(cut: pages.Cut) -> Where:
+        return lambda b, n: _flat(entries(b, cut(n)[0]), cut(n)[1], page)
 
     said = PagedDecoding.TABLE_IGNORED(table=names[3])
     yield "table-ignored", said, lambda b, n: (n // page, n % page)
@@ -287,12 +237,8 @@ def readings(table: torch.Tensor, page: int, step: int, names: list[str], P: int
     of_block = lambda n: n // step * step // page  # noqa: E731
     yield "page-of-block", said, lambda b, n: (entries(b, of_block(n)), n % page)
     yield "page-of-block", said, lambda b, n: _flat(entries(b, of_block(n)), n - of_block(n) * page, page)
-    for used in dict.fromkeys((P, *USUAL_PAGES, step)):
-        if used != page:
-            said = PagedDecoding.PAGE_SIZE(used=used, cache=names[1], page=page)
-            yield "page-size", said, with_pages_of(used)
-    said = PagedDecoding.SWAPPED(table=names[3])
-    yield "page-and-row-swapped", said, lambda b, n: _flat(entries(b, n % page), n // page, page)
+    for id, said, cut in pages.wrong_cuts("Numbers of keys", names[1], page, P, step):
+        yield id, said, cut_by(cut)
     said = PagedDecoding.PAGE_AS_ROW()
     yield "page-as-row", said, lambda b, n: _flat(torch.zeros_like(n), entries(b, n // page) + n % page, page)
     said = PagedDecoding.NO_ADVANCE()

@@ -14,28 +14,18 @@ import torch
 from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.operations import attention
 from grader.operations._attention_backward import Backward, Pairs, Results
-from grader.operations._attention_heads import TENSORS, of_other_elements
-from grader.operations.attention import (
-    LN_2,
-    LOG2_E,
-    MOST_EXPLAINED,
-    TELLING,
-    by_heads,
-    explains,
-)
+from grader.operations.attention import MOST_EXPLAINED, READ_TOGETHER, by_heads, of_other_elements
 from grader.operations.hypothesis import Hypothesis, reread
-from grader.operations.mistakes import turns
-from grader.operations.mistakes.half_precision import rounded
+from grader.operations.mistakes import half_precision, scores, turns
+from grader.operations.mistakes.half_precision import TELLING, HalfPrecision, added_up, rounded, short
+from grader.operations.mistakes.scores import LN_2, LOG2_E
 from grader.operations.mistakes.turns import Index, Loop
 from grader.sentences import Said
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
-CAUSES = (
-    "wrong-lse", "wrong-scale", "bases-mixed", "block-maximum", "wrong-delta", "wrong-factor", "strides-of-another",
-    "stride-ignored", "head-across-batches", "not-turned", "rounded-too-early",
-)  # fmt: skip
+CAUSES = ("wrong-lse", "wrong-delta", "wrong-factor")
 
 SLACK = 1.25  # where a sum has one term, all of the error may be two roundings: of P or dS, and of the result
 HUGE = 4.0  # -lse: exp(-lse) times a delta of ordinary size may pass the largest number of fp16
@@ -114,7 +104,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _in_walks(evidence, pairs, steps)
     yield from _not_turned(pairs, *steps)
     yield from _of_other_rows(evidence, pairs)
-    yield from of_other_elements(evidence, inputs, (*TENSORS, (DO,), (Q, DO), (Q, K, V, DO)))
+    yield from of_other_elements(evidence, inputs, (*READ_TOGETHER, (DO,), (Q, DO), (Q, K, V, DO)))
     yield from _in_few_digits(evidence, pairs, steps)
 
 
@@ -223,7 +213,7 @@ def _of_other_rows(evidence: Compared, pairs: Pairs) -> Iterator[Hypothesis]:
             continue
         p = torch.exp(pairs.s - others[..., None]) if what == "lse" else pairs.p
         ds = p * (pairs.dp - (pairs.delta if what == "lse" else others[..., None]))
-        yield Hypothesis("strides-of-another", Backward.ROWS_OF_ANOTHER(what=what, **said), pairs.results(p, ds))
+        yield Hypothesis("stride-ignored", Backward.ROWS_OF_ANOTHER(what=what, **said), pairs.results(p, ds))
 
 
 def _in_few_digits(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> Iterator[Hypothesis]:
@@ -233,15 +223,13 @@ def _in_few_digits(evidence: Compared, pairs: Pairs, steps: tuple[int, int]) -> 
         return
     place = [one.name for one in evidence.exercise.results].index(evidence.returns)
     for id, said, results in _rounded_on_the_way(evidence, pairs, steps):
-        decided = explains(evidence, results[place])
-        yield Hypothesis(id, said, None if decided else results[place])
+        yield half_precision.decided(evidence, Hypothesis(id, said, results[place]), results[place])
 
 
 def _rounded_on_the_way(
     evidence: Compared, pairs: Pairs, steps: tuple[int, int]
 ) -> Iterator[tuple[str, Said, Results]]:
     dtype = evidence.trial.dtype
-    short = "bf16" if dtype == torch.bfloat16 else "fp16"
 
     def results(p: torch.Tensor, ds: torch.Tensor) -> Results:
         return pairs.results(rounded(p, dtype), rounded(ds, dtype))
@@ -254,18 +242,11 @@ def _rounded_on_the_way(
         (Backward.DP_ROUNDED, rounded(dp, dtype) - delta),
         (Backward.DP_ROUNDED, rounded(dp, dtype) - rounded(delta, dtype)),
     ):  # fmt: skip
-        yield "rounded-too-early", sentence(dtype=short), results(p, p * found)
-    for name in ("q", "k"):
-        for unit in (1.0, LN_2):
-            factors = {"q": pairs.q, "k": pairs.k}
-            factors[name] = rounded(factors[name] * pairs.scale / unit, dtype) * unit
-            other = torch.exp(factors["q"] @ factors["k"].mT - lse)
-            said = Backward.FACTOR_ROUNDED(name=name, dtype=short)
-            yield "rounded-too-early", said, results(other, other * (dp - delta))
-    for unit in (1.0, LN_2, pairs.scale):  # scaled, in base 2, or not scaled yet
-        other = torch.exp(rounded(pairs.s / unit, torch.float16) * unit - lse)
-        yield "rounded-too-early", Backward.SCORES_ROUNDED(), results(other, other * (dp - delta))
-    said = Backward.HALF_ACCUMULATOR(name=evidence.returns, dtype=short)
+        yield "rounded-too-early", sentence(dtype=short(dtype)), results(p, p * found)
+    for said, s in scores.in_few_digits(pairs.s, pairs.q, pairs.k, "qk", dtype):
+        other = torch.exp(s - lse)
+        yield "rounded-too-early", said, results(other, other * (dp - delta))
+    said = HalfPrecision.IN_EVERY_TURN(name=evidence.returns, dtype=short(dtype))
     rows, keys = steps
     p, ds = rounded(p, dtype), rounded(pairs.ds, dtype)
     in_turns = (
@@ -278,7 +259,4 @@ def _rounded_on_the_way(
 
 def _folded(tiles: Sequence[torch.Tensor], factors: Sequence[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
     """Returns the sum of the products of tiles and factors, rounded after each addition."""
-    found = 0 * (tiles[0] @ factors[0])
-    for tile, factor in zip(tiles, factors):
-        found = rounded(found + tile @ factor, dtype)
-    return found
+    return added_up((tile @ factor for tile, factor in zip(tiles, factors)), dtype)

@@ -18,11 +18,13 @@ import torch
 from grader.numerics.arguments import Argument, as_number, as_tensors
 from grader.numerics.roundoff import UNIT_ROUNDOFF
 from grader.operations import attention
-from grader.operations._attention import Attention, Results, Walk
-from grader.operations._attention_heads import of_other_elements
-from grader.operations._causal_attention import CausalAttention, Rule, capped, made, probabilities
-from grader.operations.attention import LOST_DIGITS, held
+from grader.operations._attention import Attention, Results, Tiles
+from grader.operations._causal_attention import CausalAttention, Rule, capped, made
+from grader.operations.attention import LOST_DIGITS, held, probabilities
 from grader.operations.hypothesis import Hypothesis
+from grader.operations.mistakes import groups
+from grader.operations.mistakes.half_precision import short
+from grader.operations.mistakes.scores import LOG2_E
 from grader.sentences import Fields, Said
 
 if TYPE_CHECKING:
@@ -33,10 +35,9 @@ __all__ = ["LOST_DIGITS", "held"]
 
 CAUSES = (
     "wrong-mask", "wrong-window", "walk-too-short", "walk-too-late", "nothing-seen", "first-tile-empty",
-    "walk-too-early", "stand-in-kept", "wrong-cap", "wrong-group",
+    "walk-too-early", "wrong-cap",
 )  # fmt: skip
 OF_A_CAP = 8  # u of the cap: tanh comes from an exponential
-LOG2_E = 1 / math.log(2)
 
 
 class Given(NamedTuple):
@@ -56,29 +57,23 @@ def given_in(inputs: Sequence[Argument]) -> Given:
     return Given(q, k, v, None if window is None else int(as_number(window)), cap)
 
 
-@dataclass
-class Scored:
-    """The scores of a few heads, [heads, M, N], with -inf for keys that are not seen. `more` is the error that a cap
-    adds to each, in u."""
+class Bounds(attention.Bounds):
+    """The bounds of attention, over the seen keys; a score that is capped errs by OF_A_CAP u of the cap more."""
 
-    given: Given
-
-    def __post_init__(self) -> None:
-        q, k, _, self.window, self.softcap = self.given
-        self.seen = Rule(q.shape[2], k.shape[2], self.window, 1, 1, q.device).seen
+    def __init__(self, inputs: Sequence[Argument]) -> None:
+        q, k, v, window, self.softcap = given_in(inputs)
+        self.given = for_each_head(q, k, v)
+        self.mask = Rule(q.shape[2], k.shape[2], window, 1, 1, q.device).seen
         self.more = 0.0 if self.softcap is None else OF_A_CAP * self.softcap
 
     def scores(self, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-        return capped(attention.scores(q, k), self.softcap).masked_fill_(~self.seen, -torch.inf)
+        return capped(super().scores(q, k), self.softcap).masked_fill_(~self.mask, -torch.inf)
 
     def sizes(self, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-        """Returns the sums of |q k| / sqrt(D), [heads, M, N], and 0 for keys that are not seen."""
-        return attention.scores(q.abs(), k.abs()).masked_fill_(~self.seen, 0.0)
+        return super().sizes(q, k).masked_fill_(~self.mask, 0.0)
 
-    def of_heads(self, ref: torch.Tensor, make: attention.Heads) -> torch.Tensor:
-        """Returns what `make` makes of q, k and v, a few heads at a time, [shape of ref]. It gets k and v once for each
-        head of q."""
-        return attention.by_heads(for_each_head(*self.given[:3]), ref, make)
+    def seen(self, v: torch.Tensor) -> torch.Tensor:
+        return self.mask.to(v.dtype) @ v.abs()
 
 
 def for_each_head(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -87,36 +82,7 @@ def for_each_head(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[to
     return (q, *(one if group == 1 else one.repeat_interleave(group, dim=1) for one in (k, v)))
 
 
-def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Returns c S of o as attention does, over the seen keys; a score that is capped errs by 8 u of the cap more."""
-    of = Scored(given_in(inputs))
-    return of.of_heads(ref, lambda q, k, v: attention.rounding_of_scores(of.scores(q, k), of.sizes(q, k), v, of.more))
-
-
-def rounding_of_lse(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    of = Scored(given_in(inputs))
-    return of.of_heads(ref, lambda q, k, v: attention.rounding_of_largest(of.sizes(q, k), v, of.more))
-
-
-def conversion(inputs: Sequence[Argument], ref: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns R and L of o as attention does, over the seen keys."""
-    of = Scored(given_in(inputs))
-    rounded = of.of_heads(ref, lambda q, k, v: probabilities(of.scores(q, k)) @ v.abs())
-
-    def divided_by_the_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        s = of.scores(q, k)
-        total = torch.exp(s - s.amax(dim=-1, keepdim=True)).sum(dim=-1, keepdim=True)
-        return (of.seen.to(v.dtype) @ v.abs() / total).nan_to_num_(nan=0.0)
-
-    return rounded.mul_(1.1), of.of_heads(ref, divided_by_the_sum).mul_(1.1 / 2)
-
-
-def terms(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
-    """Returns the terms of o or lse as attention does, over the seen keys."""
-    of = Scored(given_in(inputs))
-    if ref.dim() == of.given.q.dim():
-        return of.of_heads(ref, lambda q, k, v: probabilities(of.scores(q, k)) @ v.abs())
-    return of.of_heads(ref, lambda q, k, v: of.sizes(q, k).amax(dim=-1)) + 1
+rounding, rounding_of_lse, conversion, terms = Bounds.of_o, Bounds.of_lse, Bounds.conversion, Bounds.terms
 
 
 # ---- what wrong kernels compute --------------------------------------------------------------------------------------
@@ -136,8 +102,8 @@ class Case:
         M, N, constants = q.shape[2], k.shape[2], self.evidence.constants
         rows, step = (constants.get(name, 0) for name in ("BLOCK_M", "BLOCK_N"))
         self.rule = Rule(M, N, self.window, rows if rows > 0 else M, step if step > 0 else N)
-        self.plain = self.rule.padded(attention.scores(self.q, self.k), -1)
-        self.sizes = self.rule.padded(attention.scores(self.q.abs(), self.k.abs()), -1)
+        self.plain = self.rule.padded(attention.scaled_product(self.q, self.k), -1)
+        self.sizes = self.rule.padded(attention.scaled_product(self.q.abs(), self.k.abs()), -1)
         self.s = capped(self.plain, self.softcap)
         self.values = self.rule.padded(self.v, -2)
         self.names = [one.name for one in self.evidence.exercise.results]
@@ -171,7 +137,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _in_the_walk(case)
     yield from _where_nothing_is_seen(case)
     yield from _in_the_cap(case)
-    yield from _in_groups(case)
+    yield from groups.mistakes(evidence, inputs, axis=1)
     yield from _as_without_a_rule(case)
 
 
@@ -276,7 +242,7 @@ def _where_nothing_is_seen(case: Case) -> Iterator[Hypothesis]:
     if bool(((case.s < 0) | ~rule.seen).all()):
         found = _measured_against_0(case, at_first)
         yield Hypothesis("stand-in-kept", CausalAttention.STAND_IN_KEPT(), found, may_be_constant=True)
-        said = Attention.STARTS_AT_0(dtype="bf16" if case.evidence.trial.dtype == torch.bfloat16 else "fp16")
+        said = Attention.STARTS_AT_0(dtype=short(case.evidence.trial.dtype))
         found = _measured_against_0(case, torch.ones_like(at_first))
         yield Hypothesis("finite-start", said, found, may_be_constant=True)
 
@@ -317,28 +283,18 @@ def _in_the_cap(case: Case) -> Iterator[Hypothesis]:
         yield Hypothesis("wrong-cap", said, None)
 
 
-def _in_groups(case: Case) -> Iterator[Hypothesis]:
-    q, k, v, _, _ = case.given
-    H, HK = q.shape[1], k.shape[1]
-    in_turn, first = torch.arange(H) % HK, torch.zeros(H, dtype=torch.int64)
-    for said, of in ((CausalAttention.HEADS_IN_TURN, in_turn), (CausalAttention.ALL_OF_HEAD_0, first)):
-        s = capped(case.rule.padded(attention.scores(q, k[:, of]), -1), case.softcap)
-        found = made(s, case.rule.padded(v[:, of], -2), case.rule.seen)
-        yield Hypothesis("wrong-group", said(heads=H, shared=HK), found)
-
-
 def _as_without_a_rule(case: Case) -> Iterator[Hypothesis]:
     """Yields the mistakes that attention over all keys has too; only mistakes in addresses if some row sees no key of
     the first tile."""
     rule = case.rule
     s = case.s.masked_fill(~rule.seen, -torch.inf)[..., : rule.N]
     if not bool(rule.seen[:, : rule.step].any(dim=1).all()):
-        yield from of_other_elements(case.evidence, case.given)
+        yield from attention.of_other_elements(case.evidence, case.given)
         return
-    walk = Walk(s, case.v, rule.step)
+    walk = Tiles(s, rule.step, case.v)
     yield from attention.in_scores(case.evidence, [case.q, case.k, case.v], walk)
-    if len(walk.tiles) > 1:
+    if len(walk.blocks) > 1:
         yield from attention.in_joining(case.evidence, walk)
     yield from attention.at_the_end(case.evidence, walk)
-    yield from of_other_elements(case.evidence, case.given)
+    yield from attention.of_other_elements(case.evidence, case.given)
     yield from attention.in_few_digits(case.evidence, [case.q, case.k, case.v], walk)

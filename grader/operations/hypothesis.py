@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,10 +42,16 @@ def supposed(evidence: Evidence, id: str, sentence: Said, arguments: Sequence[Ar
 
 
 def with_others(
-    evidence: Evidence, id: str, sentence: Said, inputs: Sequence[Argument], others: dict[int, torch.Tensor]
+    evidence: Evidence, id: str, sentence: Said, inputs: Sequence[Argument], others: Mapping[int, torch.Tensor]
 ) -> Iterator[Hypothesis]:
     """Yields the mistake of computing with other arguments at these places."""
     return supposed(evidence, id, sentence, [others.get(place, one) for place, one in enumerate(inputs)])
+
+
+def listed(evidence: Evidence, places: Sequence[int]) -> str:
+    """Returns the names of the arguments at these places: "q, k and v"."""
+    *first, last = (evidence.exercise.arguments[place] for place in places)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def reread(tensor: torch.Tensor, strides: tuple[int, ...], further: int = 0) -> torch.Tensor | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 from typing import TYPE_CHECKING
 
 import torch
 
 from grader.numerics.arguments import Argument, as_tensors
 from grader.operations.hypothesis import Hypothesis, reread
+from grader.operations.mistakes import pages
+from grader.operations.mistakes.strides import contiguous
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
@@ -23,11 +24,10 @@ if TYPE_CHECKING:
     from grader.wire.messages import Finding
 
 CAUSES = (
-    "minus-one-stored", "minus-one-as-zero", "zero-skipped", "slot-ignored", "page-and-row-swapped", "page-size",
-    "flat-slot", "page-forgotten", "row-forgotten", "neighbouring-slot", "wrong-tokens", "heads-left-out",
+    "minus-one-stored", "minus-one-as-zero", "zero-skipped", "slot-ignored", "flat-slot",
+    "page-forgotten", "row-forgotten", "neighbouring-slot", "wrong-tokens", "heads-left-out",
 )  # fmt: skip
 PLAIN_CAUSES = ("rest-lost",)
-USUAL_PAGES = (16, 8, 32, 64, 128)
 USUAL_BLOCKS = (1, 2, 4, 8, 16, 32)  # of heads
 
 
@@ -43,8 +43,6 @@ class KvCacheWrite(Sentence):
     SLOT_IGNORED = (
         "Token t is stored at slot t: {slots} is not used. Load {slots}[t] first, and make the address of it."
     )
-    SWAPPED = "Page and row are exchanged: a slot's page is slot // page, its row in that page slot % page."
-    PAGE_SIZE = "A slot is cut as if pages had {used:#row}; those of {name} have {page}."
     FLAT_SLOT = (
         "A slot is multiplied by the stride of a row: that goes past the end of its page, and the next page of {name} "
         "begins elsewhere. Cut it into page and row, each with its own stride."
@@ -192,13 +190,8 @@ def _of_places(right: Storing, cache: Cache, slots: torch.Tensor, name: str) -> 
         tokens = torch.arange(T)
         address = cache.address(tokens // page, tokens % page)
         yield replace(right, id="slot-ignored", sentence=said, address=address, live=alive)
-    address, said = cache.address(slots % page, slots // page), KvCacheWrite.SWAPPED()
-    yield replace(right, id="page-and-row-swapped", sentence=said, address=address)
-    for used in dict.fromkeys((P, *USUAL_PAGES)):
-        if used != page and used < P * page:
-            said = KvCacheWrite.PAGE_SIZE(used=used, name=cache.name, page=page)
-            address = cache.address(slots // used, slots % used)
-            yield replace(right, id="page-size", sentence=said, address=address)
+    for id, said, cut in pages.wrong_cuts("Slots", cache.name, page, P):
+        yield replace(right, id=id, sentence=said, address=cache.address(*cut(slots)))
     nothing, after = torch.zeros_like(slots), slots + 1
     for id, sentence, of_page, of_row in (
         ("flat-slot", KvCacheWrite.FLAT_SLOT(name=cache.name), nothing, slots),
@@ -216,7 +209,7 @@ def _of_strides(
     that are not the tokens'."""
     names, page, memory = evidence.exercise.arguments, cache.values.shape[1], dict(evidence.tensors)
     place = names.index(cache.name)
-    tight = tuple(prod(cache.values.shape[axis + 1 :]) for axis in range(4))
+    tight = contiguous(cache.values)
     other = names[2 + 3 - place]  # the fourth argument for the third, and the third for the fourth
     readings = [(tight, KvCacheWrite.AS_CONTIGUOUS(name=cache.name))]
     readings.append((memory[other].stride(), KvCacheWrite.STRIDES_OF(name=cache.name, other=other)))

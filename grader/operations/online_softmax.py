@@ -6,7 +6,7 @@ Mistakes that have nothing to do with blocks are softmax's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,7 +15,9 @@ from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
 from grader.operations import softmax
 from grader.operations.hypothesis import Hypothesis
-from grader.operations.mistakes import lanes, turns
+from grader.operations.mistakes import exponentials, joining, lanes, turns
+from grader.operations.mistakes.exponentials import LOG_OF_SMALLEST
+from grader.operations.mistakes.joining import Joining, Walk, falls, folded, running
 from grader.operations.mistakes.turns import Index, Loop
 from grader.sentences import Sentence
 
@@ -26,27 +28,17 @@ LEAST_BLOCK = 256  # columns that a right kernel takes at a time, of long rows
 ROUNDINGS = 4  # of the sum, in each turn
 FIRST_LOOP = "the first loop"
 
-CAUSES = ("block-maximum", "finite-start", "too-early", "stand-in-kept", "old-maximum", "maximum-forgotten")
+CAUSES = ("too-early", "old-maximum", "maximum-forgotten")
 LOST_DIGITS = softmax.LOST_DIGITS
 
 
 class OnlineSoftmax(Sentence):
-    """Sentences about mistakes in the start, in rows that lie far below 0 or hold -inf, in rescaling, in the turns of
-    both loops."""
+    """Sentences about mistakes in the start, in rows that hold -inf, in measuring, in the turns of both loops."""
 
-    NAN_FROM_THE_START = (
-        "{name} is NaN everywhere, as where 0 meets infinity. Before the first block the maximum is -inf and the sum "
-        "is 0: its factor has to be exp(old maximum - new maximum), which is 0 then. Turned round it is infinite, and "
-        "so is exp(x - old maximum): the block itself is measured against the new maximum."
-    )
     INFINITE_FROM_THE_START = (
         "{name} is infinite everywhere: after the first loop the maximum is still -inf, or the sum is 0. Does each "
         "turn keep its new maximum for the next one, and is the block's sum added after the sum so far has got its "
         "factor?"
-    )
-    NO_TURN = (
-        "The first loop makes no turn for {columns} columns in blocks of {step}: a maximum of -inf and a sum of 0 make "
-        "{name} infinite. The number of turns is rounded up."
     )
     STAND_IN_KEPT = (
         "The 0 that stands in for -inf in the subtraction is kept as the maximum: {name} is NaN in rows that lie far "
@@ -56,26 +48,6 @@ class OnlineSoftmax(Sentence):
     FIRST_BLOCK_EMPTY = (
         "{name} is NaN in rows whose first block holds -inf alone: the maximum so far is still -inf then, and (-inf) - "
         "(-inf) is NaN."
-    )
-    FINITE_START = (
-        "{name} is NaN in rows that lie far below 0: every exponential is 0 there. They are measured against a number "
-        "that these rows do not reach: does the maximum start at -inf, and are lanes past the end -inf?"
-    )
-    PADDING_TAKES_ALL = (
-        "{name} is 0 in rows that lie far below 0: lanes past the end of each row hold more than the row, and take all "
-        "of the probability. Fill them with -inf."
-    )
-    NOT_RESCALED = (
-        "The sum is not rescaled when the maximum grows: what was added before was measured against a smaller maximum. "
-        "Multiply the sum so far by exp(old maximum - new maximum). If that stands there, the old maximum was "
-        "overwritten before, and the factor is exp(0) = 1."
-    )
-    RESCALE_INVERTED = (
-        "The sum is rescaled the wrong way round: its factor is exp(old maximum - new maximum), which is at most 1."
-    )
-    BLOCK_MAXIMUM = (
-        "The maximum of each block replaces the maximum so far, also by a smaller one: in rows that fall exp "
-        "overflows. What is kept is the larger of the two."
     )
     OLD_MAXIMUM = (
         "The exponentials of a block are measured against the maximum before this block, and the sum so far against "
@@ -102,38 +74,13 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     return softmax.rounding(inputs, ref).add_(ref.abs(), alpha=ROUNDINGS * turns * U32)
 
 
-@dataclass
-class Walk:
-    """Rows block after block: the maximum of each block, and its sum of exp(x - that maximum); [M, blocks]."""
-
-    x: torch.Tensor
-    step: int
-    maxima: torch.Tensor
-    sums: torch.Tensor
-
-    @property
-    def so_far(self) -> torch.Tensor:
-        """The maximum after each block, [M, blocks]."""
-        return self.maxima.cummax(dim=1).values
-
-    def measured_against(self, maxima: torch.Tensor) -> torch.Tensor:
-        """Returns each block's sum of exp(x - maxima), [M, blocks]."""
-        return self.sums * _exp(self.maxima - maxima)
-
-    def results(self, maxima: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
-        """Returns exp(x - maximum) / sum, [M, N]; `maxima` and `sums` hold a number for each block, [M, blocks], or for
-        each row, [M, 1]."""
-        blocks = self.maxima.shape[1]
-        of_column = torch.arange(self.x.shape[1]) // self.step
-        each = [one.expand(-1, blocks)[:, of_column] for one in (maxima, sums)]
-        return _exp(self.x - each[0]) / each[1]
-
-
-def walked(x: torch.Tensor, step: int) -> Walk:
-    blocks = x.split(step, dim=1)
-    maxima = torch.stack([block.amax(dim=1) for block in blocks], dim=1)
-    sums = torch.stack([_exp(block - block.amax(dim=1, keepdim=True)).sum(dim=1) for block in blocks], dim=1)
-    return Walk(x, step, maxima, sums)
+def _results(walk: Walk, maxima: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
+    """Returns exp(x - maximum) / sum, [M, N]; `maxima` and `sums` hold a number for each block, [M, blocks], or for
+    each row, [M, 1]."""
+    blocks = walk.own.shape[1]
+    of_column = torch.arange(walk.s.shape[1]) // walk.step
+    of_rows, sums_of_rows = (one.expand(-1, blocks)[:, of_column] for one in (maxima, sums))
+    return _exp(walk.s - of_rows) / sums_of_rows
 
 
 def _exp(difference: torch.Tensor) -> torch.Tensor:
@@ -148,9 +95,11 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from _in_the_start(evidence, x, step)
     yield from softmax.empty_rows(evidence, x)
     if step > 0 and (padding := -x.shape[1] % step):
-        yield _padding_counted(x, padding)
+        e, total, _ = exponentials.with_lanes(x, padding)
+        said = lanes.counted(padding, rest=": exp of what they hold has to be 0.")
+        yield Hypothesis("padding-counted", said, e / total)
     if step > 0 and x.shape[1] and not bool(x.isnan().any() | (x == torch.inf).any()):
-        walk = walked(x, step)
+        walk = Walk(x, step)
         yield _measured_against_the_old_maximum(walk)
         yield from _too_many_turns(x, step)
         if step < x.shape[1]:
@@ -159,28 +108,17 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     yield from softmax.mistakes(evidence, inputs)
 
 
-def _padding_counted(x: torch.Tensor, padding: int) -> Hypothesis:
-    shift = x.amax(dim=1, keepdim=True).clamp(min=0.0)  # the padding takes part in the maximum too
-    e = torch.exp(x - shift)
-    total = e.sum(dim=1, keepdim=True) + padding * torch.exp(-shift)
-    said = lanes.counted(padding, rest=": exp of what they hold has to be 0.")
-    return Hypothesis("padding-counted", said, e / total)
-
-
 def _in_the_start(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """Yields wrong starts of the maximum and the sum, which show in which rows hold nothing of use."""
     name, out, expected = evidence.returns, evidence.comparison.out, evidence.comparison.expected
     if not bool((evidence.comparison.wrong & expected.isfinite()).any()):
         return
-    passed, finite = evidence.exercise.bound in evidence.right_before, bool(x.isfinite().all())
-    moderate = finite and bool((x.abs() < -softmax.LOG_OF_SMALLEST).all())  # no exponential is 0 or infinite by itself
-    if bool(out.isnan().all()) and not passed and moderate:
-        yield Hypothesis("rescale-inverted", OnlineSoftmax.NAN_FROM_THE_START(name=name), None)
-    if bool((out == torch.inf).all()) and not passed and moderate:
+    passed, finite = exponentials.passed_before(evidence), bool(x.isfinite().all())
+    yield from joining.nan_from_the_start(evidence, x, "x")
+    if bool((out == torch.inf).all()) and not passed and joining.is_moderate(x):
         yield Hypothesis("maximum-forgotten", OnlineSoftmax.INFINITE_FROM_THE_START(name=name), None)
     if passed and finite and x.shape[1] < step and bool((out == torch.inf).all()):
-        sentence = OnlineSoftmax.NO_TURN(name=name, columns=x.shape[1], step=step)
-        yield Hypothesis("blocks-left-out", sentence, None)
+        yield Hypothesis("blocks-left-out", Joining.NO_TURN(name=name, count=x.shape[1], step=step), None)
     if passed:
         yield from _in_rows_without_result(evidence, x, step)
 
@@ -193,37 +131,31 @@ def _in_rows_without_result(evidence: Compared, x: torch.Tensor, step: int) -> I
         yield Hypothesis("stand-in-kept", OnlineSoftmax.STAND_IN_KEPT(name=name), None)
     if bool(nan) and bool(empty[wrong].all()):
         yield Hypothesis("inf-minus-inf", OnlineSoftmax.FIRST_BLOCK_EMPTY(name=name), None)
-    if not bool((x.amax(dim=1)[wrong] < softmax.LOG_OF_SMALLEST).all()) or not bool(x.isfinite().all()):
-        return
-    if bool(nan):
-        yield Hypothesis("finite-start", OnlineSoftmax.FINITE_START(name=name), None)
-    if not bool(out[wrong].any()):
-        yield Hypothesis("padding-counted", OnlineSoftmax.PADDING_TAKES_ALL(name=name), None)
+    if bool(x.isfinite().all()):
+        yield from joining.far_below_zero(evidence, x.amax(dim=1), wrong, numbers="numbers of a row")
 
 
 def _stand_in_may_be_kept(evidence: Compared, rows: torch.Tensor, step: int) -> bool:
     """Returns whether all of these rows lie far below 0 and hold a block of -inf, and calls with either alone have
     passed."""
     hollow = torch.stack([(block == -torch.inf).all(dim=1) for block in rows.split(step, dim=1)]).any(dim=0)
-    far_below = rows.amax(dim=1) < softmax.LOG_OF_SMALLEST
+    far_below = rows.amax(dim=1) < LOG_OF_SMALLEST
     alone = softmax.right_with_hollow_blocks(evidence, step) and softmax.right_far_below_zero(evidence)
     return alone and bool((hollow & far_below).all())
 
 
 def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:
     """Yields mistakes that measure the sum so far against another maximum than what is added to it."""
-    so_far = walk.so_far
-    last, added = so_far[:, -1:], walk.measured_against(so_far)
-    for sums in (added, walk.sums):
-        result = walk.results(last, sums.sum(dim=1, keepdim=True))
-        yield Hypothesis("not-rescaled", OnlineSoftmax.NOT_RESCALED(), result)
-    result = walk.results(last, _rescaled(added, so_far, -1.0))
-    yield Hypothesis("rescale-inverted", OnlineSoftmax.RESCALE_INVERTED(), result)
-    own = walk.maxima.float()  # fp32, as in the kernel: it is right where nothing overflows
-    narrow = torch.exp(walk.x.float() - own[:, -1:]) / _rescaled(walk.sums.float(), own, 1.0)
+    last, added = walk.so_far[:, -1:], walk.sums(walk.so_far)
+    for id, said, of in joining.rescaling("the sum"):
+        yield Hypothesis(id, said, _results(walk, last, folded(added, of(walk.right)[0])[:, None]))
+    unscaled = _results(walk, last, walk.sums(walk.own).sum(dim=1, keepdim=True))
+    yield Hypothesis("not-rescaled", Joining.NOTHING_RESCALED(sums="the sum"), unscaled)
+    own = walk.own.float()  # fp32, as in the kernel: it is right where nothing overflows
+    total = folded(walk.sums(walk.own).float(), torch.exp(falls(own)))
+    narrow = torch.exp(walk.s.float() - own[:, -1:]) / total[:, None]
     if not bool(narrow.isfinite().all()):
-        sentence = OnlineSoftmax.BLOCK_MAXIMUM()
-        yield Hypothesis("block-maximum", sentence, narrow.double(), may_be_constant=True)
+        yield Hypothesis("block-maximum", Joining.BLOCK_MAXIMUM(), narrow.double(), may_be_constant=True)
 
 
 def _measured_against_the_old_maximum(walk: Walk) -> Hypothesis:
@@ -231,18 +163,9 @@ def _measured_against_the_old_maximum(walk: Walk) -> Hypothesis:
     else the first turn gives inf or NaN."""
     so_far = walk.so_far
     before = torch.cat([so_far.new_full((len(so_far), 1), -torch.inf), so_far[:, :-1]], dim=1)
-    added = walk.measured_against(before.masked_fill(before == -torch.inf, 0.0))
-    result = walk.results(so_far[:, -1:], _rescaled(added, so_far, 1.0))
+    added = walk.sums(before.masked_fill(before == -torch.inf, 0.0))
+    result = _results(walk, so_far[:, -1:], folded(added, walk.right)[:, None])
     return Hypothesis("old-maximum", OnlineSoftmax.OLD_MAXIMUM(), result)
-
-
-def _rescaled(added: torch.Tensor, maxima: torch.Tensor, sign: float) -> torch.Tensor:
-    """Returns the sum after the last block, [M, 1]; each block's `added` is measured against its own of `maxima`.
-    `sign` -1 inverts the factors."""
-    total = added[:, 0]
-    for turn in range(1, added.shape[1]):
-        total = total * _exp(sign * (maxima[:, turn - 1] - maxima[:, turn])) + added[:, turn]
-    return total[:, None]
 
 
 def _too_many_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
@@ -256,17 +179,16 @@ def _too_many_turns(x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
 def _in_turns(evidence: Compared, walk: Walk) -> Iterator[Hypothesis]:
     """Yields turns that read the wrong block, loops that make too few turns, and results stored before the sum is
     known."""
-    N, step, so_far = walk.x.shape[1], walk.step, walk.so_far
+    N, step, so_far = walk.s.shape[1], walk.step, walk.so_far
     blocks = so_far.shape[1]
-    final = walk.measured_against(so_far[:, -1:])
-    right = walk.results(so_far[:, -1:], final.sum(dim=1, keepdim=True))
-    sums = torch.stack([walk.measured_against(so_far[:, k, None])[:, : k + 1].sum(dim=1) for k in range(blocks)], dim=1)
-    yield Hypothesis("too-early", OnlineSoftmax.TOO_EARLY(), walk.results(so_far, sums))
+    totals = torch.stack(running(walk.sums(so_far), walk.right), dim=1)
+    yield Hypothesis("too-early", OnlineSoftmax.TOO_EARLY(), _results(walk, so_far, totals))
+    right = _results(walk, so_far[:, -1:], totals[:, -1:])
 
     def of(columns: Index) -> torch.Tensor:
         """Returns z where the maximum and the sum are those of some columns."""
-        part = walk.x[:, columns]
-        return _exp(walk.x - part.amax(dim=1, keepdim=True)) / walked(part, part.shape[1]).sums
+        greatest = walk.s[:, columns].amax(dim=1, keepdim=True)
+        return _exp(walk.s - greatest) / _exp(walk.s[:, columns] - greatest).sum(dim=1, keepdim=True)
 
     terms, names = "columns of each row are in the maximum and the sum", (evidence.exercise.arguments[0],)
     loop = Loop(N, step, names, of, terms=terms, loop=FIRST_LOOP, rescales=True)

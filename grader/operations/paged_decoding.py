@@ -6,7 +6,6 @@ of a group, to its keys: so its bound is attention's.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,47 +13,29 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument, as_tensor, as_tensors
-from grader.numerics.data_sets import short_name
 from grader.numerics.paged_data import lengths_stated, pages_stated
 from grader.operations import attention
 from grader.operations._attention import Attention
-from grader.operations._paged_decoding import (
-    PagedDecoding,
-    Splits,
-    Where,
-    average,
-    first_keys,
-    keys_twice,
-    lanes_counted,
-    of_split,
-    ones,
-    readings,
-    rescaled,
-    right,
-    rounded_parts,
-    scaled,
-    shared_out,
-    undivided,
-    weighed,
-)
+from grader.operations._paged_decoding import PagedDecoding, Splits, Where, readings
 from grader.operations.comparison import Comparison
-from grader.operations.hypothesis import Hypothesis, reread, supposed
-from grader.operations.softmax import LOG_OF_SMALLEST
-from grader.sentences import Said
+from grader.operations.hypothesis import Hypothesis, supposed
+from grader.operations.mistakes import groups, joining, scores, strides
+from grader.operations.mistakes.exponentials import LOG_OF_SMALLEST
+from grader.operations.mistakes.half_precision import short
+from grader.operations.mistakes.joining import Joining
+from grader.operations.mistakes.scores import LN_2, LOG2_E
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared, Evidence
     from grader.wire.messages import Finding
 
 CAUSES = (
-    "table-ignored", "table-row-zero", "row-beyond-page", "page-of-block", "page-size", "page-as-row",
-    "page-and-row-swapped", "rescale-inverted", "beyond-the-table", "no-key-read", "past-the-end", "wrong-head",
-    "length-of-first", "keys-lost", "keys-twice", "wrong-scale", "not-rescaled", "finite-start",
-    "wrong-join", "bases-mixed", "empty-sequence", "empty-split", "strides-of-another",
+    "table-ignored", "table-row-zero", "row-beyond-page", "page-of-block", "page-as-row", "beyond-the-table",
+    "no-key-read", "past-the-end", "length-of-first", "keys-lost", "keys-twice", "wrong-join", "empty-sequence",
+    "empty-split",
 )  # fmt: skip
 MOST_SHARE = 8  # blocks of a split, where their number is fixed
 MOST_EXPLAINED = 1 << 19  # scores: every mistake computes them anew
-LN_2, LOG2_E = math.log(2), 1 / math.log(2)
 LOST_DIGITS = PagedDecoding.LOST_DIGITS()
 
 
@@ -117,7 +98,7 @@ class Call:
         constants = self.evidence.constants
         self.step, self.count = max(1, constants.get("BLOCK_N", 32)), max(1, constants.get("SPLITS", 1))
         self.splits = [
-            Splits(attention.scores(q, k), v, self.step, self.count) if k.shape[1] else None
+            Splits(attention.scaled_product(q, k), v, self.step, self.count) if k.shape[1] else None
             for q, k, v in _sequences(self.inputs)
         ]
 
@@ -172,7 +153,7 @@ class Call:
         try:
             for b, (q, k, v) in enumerate(_sequences(self.inputs, where)):
                 if k.shape[1]:
-                    o[b] = (torch.softmax(attention.scores(q, k), dim=-1) @ v).reshape(o[b].shape)
+                    o[b] = (torch.softmax(attention.scaled_product(q, k), dim=-1) @ v).reshape(o[b].shape)
         except IndexError:
             return None
         return o
@@ -189,9 +170,8 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     for id, said, where in readings(*call.table):
         if (result := call.read(where)) is not None:
             yield Hypothesis(id, said, result, may_be_constant=call.is_first_with_holes)
-    yield from _of_strides(call)
-    yield from _of_heads(call)
-    yield Hypothesis("padding-counted", PagedDecoding.LANES_COUNTED(), call.of_each(lanes_counted))
+    yield from _of_other_elements(call)
+    yield Hypothesis("padding-counted", PagedDecoding.LANES_COUNTED(), call.of_each(Splits.lanes_counted))
     yield from _in_dealing_out(call)
     yield from _in_splits(call)
     yield from _in_joining(call)
@@ -263,45 +243,17 @@ def _of_sequences(flags: torch.Tensor) -> torch.Tensor:
     return flags.flatten(1).any(dim=1)
 
 
-def _of_strides(call: Call) -> Iterator[Hypothesis]:
-    """Yields caches, a single cache or both, that are read with other strides than their own."""
-    evidence, names = call.evidence, call.evidence.exercise.arguments
-    caches = {place: as_tensor(evidence.inputs[place]) for place in (1, 2)}
-    tight = tuple(math.prod(caches[1].shape[axis + 1 :]) for axis in range(4))
+def _of_other_elements(call: Call) -> Iterator[Hypothesis]:
+    """Yields caches that are read with other strides than their own, queries that meet another head of the caches, and
+    sequences that are as long as the first sequence."""
     for place, other in ((1, 2), (2, 1)):
-        said = PagedDecoding.STRIDES_OF(cache=names[place], other=names[other])
-        yield from _reread(call, "strides-of-another", said, {place: caches[other].stride()})
-    for places in ((1,), (2,), (1, 2)):
-        said = PagedDecoding.AS_CONTIGUOUS(caches=" and ".join(names[place] for place in places))
-        yield from _reread(call, "stride-ignored", said, dict.fromkeys(places, tight))
-
-
-def _reread(call: Call, id: str, said: Said, strides: dict[int, tuple[int, ...]]) -> Iterator[Hypothesis]:
-    given = {place: as_tensor(call.evidence.inputs[place]) for place in strides}
-    misread = {at: one for at, of_one in strides.items() if (one := reread(given[at], of_one)) is not None}
-    if len(misread) == len(strides):
-        others = [misread[place].double() if place in misread else one for place, one in enumerate(call.inputs)]
-        if any(given[place].stride() != of_one for place, of_one in strides.items()):
-            yield from supposed(call.evidence, id, said, others)
-
-
-def _of_heads(call: Call) -> Iterator[Hypothesis]:
-    """Yields queries that meet another head of the caches, and sequences that are as long as the first sequence."""
-    q, k_cache, v_cache, table, lengths = call.inputs
-    HK, H = k_cache.shape[2], q.shape[1]
-    group, h = H // HK, torch.arange(H)
-    for said, heads in (
-        (PagedDecoding.HEAD_ZERO(), h * 0),
-        (PagedDecoding.HEADS_IN_TURN(HK=HK, group=group), h % HK),
-        (PagedDecoding.HEADS_BY_NUMBER(HK=HK, group=group), h // HK),
-    ):  # fmt: skip
-        if int(heads.max()) < HK and not torch.equal(heads, h // group):
-            others = [q, k_cache[:, :, heads], v_cache[:, :, heads], table, lengths]
-            yield from supposed(call.evidence, "wrong-head", said, others)
+        yield from strides.of_another(call.evidence, call.inputs, place, other)
+    yield from strides.as_contiguous(call.evidence, call.inputs, (1, 2))
+    yield from groups.mistakes(call.evidence, call.inputs, axis=2)
+    *others, lengths = call.inputs
     if bool((lengths != lengths[0]).any()):
         said = PagedDecoding.LENGTH_OF_FIRST(lengths=call.evidence.exercise.arguments[4])
-        others = [q, k_cache, v_cache, table, lengths[:1].expand_as(lengths)]
-        yield from supposed(call.evidence, "length-of-first", said, others)
+        yield from supposed(call.evidence, "length-of-first", said, [*others, lengths[:1].expand_as(lengths)])
 
 
 def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
@@ -316,52 +268,44 @@ def _in_dealing_out(call: Call) -> Iterator[Hypothesis]:
         if not short:
             continue
         said = PagedDecoding.KEYS_LOST(kept=count * floor(short), keys=short, splits=count, share=floor(short), o=o)
-        yield Hypothesis("keys-lost", said, call.of_each(shared_out, floor))
+        yield Hypothesis("keys-lost", said, call.of_each(Splits.shared_out, floor))
     for blocks in range(1, MOST_SHARE):
         kept = blocks * step * count
         if kept < keys:
             said = PagedDecoding.FIXED_SHARE(kept=kept, keys=keys, blocks=blocks, step=step, o=o)
-            yield Hypothesis("keys-lost", said, call.of_each(first_keys, kept))
+            yield Hypothesis("keys-lost", said, call.of_each(Splits.of_keys, slice(kept)))
     share = max((even for n in call.lengths if (even := -(-n // count)) % step), default=-(-keys // count))
     said = PagedDecoding.KEYS_TWICE(share=share, step=step)
-    yield Hypothesis("keys-twice", said, call.of_each(keys_twice))
+    yield Hypothesis("keys-twice", said, call.of_each(Splits.keys_twice))
 
 
 def _in_splits(call: Call) -> Iterator[Hypothesis]:
     """Yields wrong scores, and blocks of a split that are joined wrongly."""
-    D = call.inputs[0].shape[2]
-    for factor, said in (
-        (math.sqrt(D), PagedDecoding.NO_SCALE), (1 / math.sqrt(D), PagedDecoding.SCALED_BY_D),
-        (LN_2, PagedDecoding.POWERS_OF_2), (LOG2_E, PagedDecoding.LOG2_E_AND_EXP),
-    ):  # fmt: skip
-        yield Hypothesis("wrong-scale", said(), call.of_each(scaled, factor))
-    for said, of in (
-        (PagedDecoding.ACC_NOT_RESCALED, lambda walk: (right(walk), ones(walk))),
-        (PagedDecoding.SUM_NOT_RESCALED, lambda walk: (ones(walk), right(walk))),
-        (PagedDecoding.NOTHING_RESCALED, lambda walk: (ones(walk), ones(walk))),
-    ):
-        yield Hypothesis("not-rescaled", said(), call.of_each(rescaled, of))
+    for said, factor in scores.of_another_scale(call.inputs[0].shape[2]):
+        yield Hypothesis("wrong-scale", said, call.of_each(Splits.scaled, factor))
+    for id, said, of in joining.rescaling("l", "acc"):
+        yield Hypothesis(id, said, call.of_each(Splits.rescaled, of))
 
 
 def _in_joining(call: Call) -> Iterator[Hypothesis]:
     """Yields mistakes of the second launch: parts that are weighed wrongly, or left out."""
     o, count = call.evidence.returns, call.count
-    yield Hypothesis("wrong-join", PagedDecoding.NOT_MEASURED_ANEW(), call.of_each(weighed, 0, 0))
-    for over in ("used", "count"):
-        yield Hypothesis("wrong-join", PagedDecoding.AVERAGE(o=o), call.of_each(average, over))
+    yield Hypothesis("wrong-join", PagedDecoding.NOT_MEASURED_ANEW(), call.of_each(Splits.joined, 0, 0))
+    for over in (None, count):
+        yield Hypothesis("wrong-join", PagedDecoding.AVERAGE(o=o), call.of_each(Splits.average, over))
     for power, wrong, of in ((LOG2_E, "e", "2"), (LN_2, "2", "e")):
         said = PagedDecoding.JOIN_OF_ANOTHER_BASE(wrong=wrong, right=of)
-        yield Hypothesis("bases-mixed", said, call.of_each(weighed, power, power))
+        yield Hypothesis("bases-mixed", said, call.of_each(Splits.joined, power, power))
     for said, powers in ((PagedDecoding.SUM_NOT_WEIGHED(), (0, 1)), (PagedDecoding.ACC_NOT_WEIGHED(), (1, 0))):
-        yield Hypothesis("wrong-join", said, call.of_each(weighed, *powers))
+        yield Hypothesis("wrong-join", said, call.of_each(Splits.joined, *powers))
     for which, place in (("first", 0), ("last", -1)):
         said = PagedDecoding.ONE_SPLIT_ALONE(which=which, splits=count, o=o)
-        yield Hypothesis("wrong-join", said, call.of_each(of_split, place))
+        yield Hypothesis("wrong-join", said, call.of_each(Splits.of_split, place))
     dtype = call.evidence.trial.dtype
-    said = PagedDecoding.ROUNDED_PARTS(dtype=short_name(str(dtype).removeprefix("torch.")))
+    said = PagedDecoding.ROUNDED_PARTS(dtype=short(dtype))
     for unit in (LN_2, 1.0):
-        yield Hypothesis("low-precision", said, call.of_each(rounded_parts, dtype, unit))
-    yield Hypothesis("not-divided", PagedDecoding.NOT_DIVIDED(o=o), call.of_each(undivided))
+        yield Hypothesis("low-precision", said, call.of_each(Splits.rounded_parts, dtype, unit))
+    yield Hypothesis("not-divided", Attention.NOT_DIVIDED(o=o), call.of_each(Splits.undivided))
 
 
 def _where_nan_is(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
@@ -377,7 +321,7 @@ def _where_nan_is(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
                 "finite-start", PagedDecoding.FAR_BELOW_ZERO_OR_PADDED(o=o, found=found, lanes=lanes), None
             )
         elif found:
-            yield Hypothesis("finite-start", PagedDecoding.FAR_BELOW_ZERO(o=o, found=found), None)
+            yield Hypothesis("finite-start", Joining.FINITE_START(name=o, found=found, numbers="scores"), None)
     nan = _of_sequences(out.isnan() & comparison.ref.isfinite())
     strided = any(not tensor.is_contiguous() for _, tensor in evidence.tensors)
     if not bool(nan.any()) or strided and evidence.right_when_contiguous:
@@ -385,7 +329,7 @@ def _where_nan_is(call: Call, comparison: Comparison) -> Iterator[Hypothesis]:
     in_block = torch.tensor([_holes_in_block(call, b) for b in range(len(nan))])
     before = bool(evidence.right_before)
     if not before and bool(nan.all()):
-        yield Hypothesis("rescale-inverted", Attention.NAN_FROM_THE_START(o=o), None)
+        yield Hypothesis("rescale-inverted", Joining.NAN_FROM_THE_START(name=o, x="s"), None)
     if before and torch.equal(nan, wrong) and torch.equal(nan, in_block) and not call.ragged_before:
         yield Hypothesis("past-the-end", PagedDecoding.VALUES_PAST_THE_END(o=o), None)
     if before and call.has_holes:

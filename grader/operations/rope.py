@@ -12,8 +12,8 @@ import torch
 
 from grader.numerics.arguments import Argument, as_tensor, as_tensors
 from grader.numerics.roundoff import U32
-from grader.operations.hypothesis import Hypothesis, reread, supposed
-from grader.operations.mistakes import first_of_all, operands
+from grader.operations.hypothesis import Hypothesis, supposed
+from grader.operations.mistakes import first_of_all, operands, strides
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
@@ -151,27 +151,21 @@ def _other_rows(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[
 
 def _other_elements(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
     """Yields elements of q that belong elsewhere in the result."""
-    q, *others = inputs
     name = evidence.exercise.arguments[0]
     for axis, id, part in ((0, "batch-zero", "batch"), (1, "head-zero", "head"), (2, "one-position", "position")):
         yield from first_of_all.mistakes(evidence, inputs, id, axis, part)
-    memory = as_tensor(evidence.inputs[0])
-    b, h, s, d = memory.stride()
-    readings = (
+    b, h, s, d = as_tensor(evidence.inputs[0]).stride()
+    for id, used, sentence in (
         ("strides-swapped", (b, s, h, d), Rope.STRIDES_EXCHANGED),
         ("stride-ignored", (b, h, s, 1), Rope.HEAD_STRIDE_IGNORED),
-    )
-    for id, strides, sentence in readings:
-        misread = reread(memory, strides)
-        if misread is not None and strides != memory.stride():
-            yield from supposed(evidence, id, sentence(q=name), [misread.double(), *others])
+    ):
+        yield from strides.misread(evidence, inputs, id, sentence(q=name), {0: used})
 
 
 def _tables_misread(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Iterator[Hypothesis]:
     """Yields both tables read with wrong strides; a single table read in this way is a mistake of any operation."""
-    q, cos, sin, positions = inputs
-    tables = as_tensors(evidence.inputs[1:3])
-    (row, column), columns = tables[0].stride(), tables[0].shape[1]
+    table = as_tensor(evidence.inputs[1])
+    (row, column), columns = table.stride(), table.shape[1]
     cos_name, sin_name = evidence.exercise.arguments[1:3]
     readings = (
         ((columns, 1), Rope.TABLES_AS_CONTIGUOUS),
@@ -179,9 +173,6 @@ def _tables_misread(evidence: Compared, inputs: Sequence[torch.Tensor]) -> Itera
         ((columns, column), Rope.ROW_STRIDE_IGNORED),
         ((2 * row, column), Rope.EVERY_SECOND_ROW),
     )
-    for strides, sentence in readings:
-        misread = [one for table in tables if (one := reread(table, strides)) is not None]
-        if strides != (row, column) and len(misread) == len(tables):
-            cos, sin = (one.double() for one in misread)
-            said = sentence(cos=cos_name, sin=sin_name)
-            yield from supposed(evidence, "stride-ignored", said, [q, cos, sin, positions])
+    for used, sentence in readings:
+        said = sentence(cos=cos_name, sin=sin_name)
+        yield from strides.misread(evidence, inputs, "stride-ignored", said, {1: used, 2: used})

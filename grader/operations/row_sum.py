@@ -105,8 +105,5 @@ def _rounded_after_each_block(evidence: Compared, x: torch.Tensor, step: int) ->
         return
     sums = torch.stack([block.sum(dim=1) for block in x.split(step, dim=1)])
     for blocks in (sums, rounded(sums, dtype)):  # an atomic addition rounds what it adds, too
-        so_far = torch.zeros_like(blocks[0])
-        for block in blocks:
-            so_far = rounded(so_far + block, dtype)
         said = RowSum.ROUNDED_AFTER_EACH_BLOCK(name=evidence.returns)
-        yield Hypothesis("half-accumulator", said, so_far, may_be_constant=True)
+        yield Hypothesis("half-accumulator", said, half_precision.added_up(blocks, dtype), may_be_constant=True)

@@ -13,14 +13,13 @@ from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis
 from grader.operations.mistakes import exponentials, first_of_all, lanes
+from grader.operations.mistakes.exponentials import LOG_OF_SMALLEST
 from grader.operations.mistakes.lanes import next_power_of_2
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
     from grader.course.trial import Trial
     from grader.explain.evidence import Compared
-
-LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest normal number
 
 CAUSES = ("wrong-axis", "small-probabilities")
 PLAIN_CAUSES = ("empty-row",)
@@ -91,11 +90,9 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     greatest = x.amax(dim=1, keepdim=True)
     yield from empty_rows(evidence, x)
     if padding := next_power_of_2(x.shape[1]) - x.shape[1]:
-        shifted = greatest.clamp(min=0.0)  # the padding takes part in the maximum too
-        padded = torch.exp(x - shifted)
-        total = padded.sum(dim=1, keepdim=True) + padding * torch.exp(-shifted)
+        e, total, _ = exponentials.with_lanes(x, padding)
         said = lanes.counted(padding, opening=f"{exponentials.sums_text(evidence)} the")
-        yield Hypothesis("padding-counted", said, padded / total)
+        yield Hypothesis("padding-counted", said, e / total)
     yield from exponentials.without_maximum(evidence, x)
     yield from exponentials.not_a_number(evidence, x)
     if exponentials.passed_before(evidence):

@@ -13,15 +13,17 @@ from grader.numerics.roundoff import U32, UNIT_ROUNDOFF
 from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis
 from grader.operations.mistakes import exponentials, lanes
+from grader.operations.mistakes.exponentials import LOG_OF_SMALLEST, with_lanes
+from grader.operations.mistakes.joining import Walk
 from grader.operations.mistakes.turns import last_left_out
-from grader.operations.softmax import LOG_OF_SMALLEST, right_far_below_zero, right_with_hollow_blocks
 from grader.operations.softmax import LOST_DIGITS as LOST_DIGITS
+from grader.operations.softmax import right_far_below_zero, right_with_hollow_blocks
 from grader.sentences import Said, Sentence, Value
 
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
-CAUSES = ("not-combined", "parts-left-out", "parts-padded", "stand-in-kept")
+CAUSES = ("not-combined", "parts-left-out", "parts-padded")
 ROUNDINGS_OF_EXPONENTS = 3
 EXACTLY = 1e-6  # two sums in fp32 agree as well as that
 SUM = "{name} sums to {total:.6g} instead of 1: "
@@ -54,14 +56,11 @@ class SplitSoftmax(Sentence):
         "other blocks lie far below 0. They are measured against 0 then, and every exponential is 0. A block of -inf "
         "alone leaves the maximum -inf and the sum 0."
     )
-    HOLLOW_BLOCK = (
-        "{name} holds NaN: a block of x holds nothing but -inf. As long as a maximum is -inf, (-inf) - (-inf) is NaN."
-    )
 
 
 @dataclass
 class Parts:
-    """x cut into blocks of `step` elements, the last block filled up with -inf; all in float64."""
+    """x cut into blocks of `step` elements; all in float64."""
 
     x: torch.Tensor  # [N]
     step: int
@@ -69,9 +68,9 @@ class Parts:
     sums: torch.Tensor = field(init=False)  # [blocks]: of exponentials, each at its own block's maximum
 
     def __post_init__(self) -> None:
-        blocks = torch.nn.functional.pad(self.x, (0, self.padding), value=-torch.inf).view(-1, self.step)
-        self.maxima = blocks.amax(dim=1)
-        self.sums = torch.exp(blocks - self.maxima.masked_fill(self.maxima == -torch.inf, 0.0)[:, None]).sum(dim=1)
+        walk = Walk(self.x, self.step)
+        self.maxima = walk.own
+        self.sums = walk.sums(walk.own)
 
     @property
     def count(self) -> int:
@@ -111,9 +110,8 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
         yield from _badly_combined(evidence, parts)
     yield from _stand_in_kept(evidence, parts)
     yield from _padding(evidence, parts)
-    yield from _hollow_block(evidence, parts)
-    yield from exponentials.without_maximum(evidence, x)
     yield from exponentials.not_a_number(evidence, x)
+    yield from exponentials.without_maximum(evidence, x)
     yield from exponentials.other_formulas(evidence, x)
     yield from _wrong_sum(evidence, parts)
 
@@ -141,14 +139,11 @@ def _badly_combined(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
 
 def _padding(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     """Yields lanes past the end, of x or of the partial results, that hold 0 and count in the sum."""
-    shift = parts.largest.clamp(min=0.0)  # the padding takes part in the maximum too
-    shifted, rescaled = torch.exp(parts.x - shift), parts.total * torch.exp(parts.largest - shift)
     passed_before = "softmax" in evidence.right_before
     for id, padding, sentence in _padded(evidence, parts):
-        added = padding * torch.exp(-shift)
-        yield Hypothesis(
-            id, sentence, shifted / (rescaled + added), may_be_constant=id == "padding-counted" and passed_before
-        )
+        e, total, _ = with_lanes(parts.x, padding)
+        may_be_constant = id == "padding-counted" and passed_before
+        yield Hypothesis(id, sentence, e / total, may_be_constant=may_be_constant)
     nothing_left = bool(evidence.comparison.out.isnan().all()) and float(torch.exp(parts.largest.float())) == 0
     hollow = bool((parts.maxima == -torch.inf).any()) and not right_with_hollow_blocks(evidence, parts.step)
     if nothing_left and parts.lanes > parts.count and not hollow:
@@ -175,12 +170,6 @@ def _stand_in_kept(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     in_lanes_too_many = 2 * parts.step if parts.lanes > parts.count else 0  # three blocks leave a lane without a pair
     if right_with_hollow_blocks(evidence, parts.step) and right_far_below_zero(evidence, in_lanes_too_many):
         yield Hypothesis("stand-in-kept", SplitSoftmax.STAND_IN_KEPT(name=evidence.returns), None)
-
-
-def _hollow_block(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
-    nan = evidence.comparison.out.isnan() & ~evidence.comparison.expected.isnan()
-    if bool(nan.any()) and bool((parts.maxima == -torch.inf).any()) and "softmax" in evidence.right_before:
-        yield Hypothesis("inf-minus-inf", SplitSoftmax.HOLLOW_BLOCK(name=evidence.returns), None)
 
 
 def _wrong_sum(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:

@@ -6,14 +6,15 @@ silu(g) = g * sigmoid(g), sigmoid(g) = 1 / (1 + exp(-g)).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import torch
 
 from grader.numerics.arguments import Argument, as_tensors
 from grader.numerics.roundoff import U32
-from grader.operations.hypothesis import Hypothesis, reread
-from grader.operations.mistakes import exchanged, operands
+from grader.operations.hypothesis import Hypothesis
+from grader.operations.mistakes import exchanged, operands, strides
 from grader.operations.mistakes.half_precision import rounded
 from grader.sentences import Sentence
 
@@ -51,7 +52,6 @@ class Swiglu(Sentence):
     TERMS_SUBTRACTED = "In dgate the two terms of the product rule are subtracted: they are added."
 
     INPUTS_EXCHANGED = "gate and up are exchanged: silu is taken of gate, and up is its factor."
-    STRIDES_OF_ANOTHER = "{name} is addressed with the strides of {other}: each input has its own."
 
     ROUNDED = "{step} is rounded to {dtype} on the way: convert what is loaded to fp32, and leave it there."
     LOST_DIGITS = (
@@ -98,7 +98,8 @@ def rounding_of_dgate(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Te
 
 def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
     dz, gate, up = given = as_tensors(inputs)
-    yield from _strides_of_another(evidence)
+    for place, other in permutations(range(3), 2):
+        yield from strides.of_another(evidence, inputs, place, other)
     right = evidence.exercise.expected(given)
     yield from exchanged.mistakes(right, RESULTS)
     z, dgate, dup = evidence.exercise.expected([dz, up, gate])
@@ -146,18 +147,6 @@ def _of_the_slope(
     )
     for id, sentence, slope in slopes:
         yield Hypothesis(id, sentence(), (z, dz * up * slope, dup))
-
-
-def _strides_of_another(evidence: Compared) -> Iterator[Hypothesis]:
-    """Yields an input addressed with the strides of another input."""
-    memory = dict(evidence.tensors)
-    for name, tensor in memory.items():
-        for other, theirs in memory.items():
-            misread = reread(tensor, theirs.stride()) if tensor.stride() != theirs.stride() else None
-            if misread is not None:
-                changed = [(misread if one == name else memory[one]).double() for one in memory]
-                said = Swiglu.STRIDES_OF_ANOTHER(name=name, other=other)
-                yield Hypothesis("stride-ignored", said, tuple(evidence.exercise.expected(changed)))
 
 
 def _rounded_on_the_way(

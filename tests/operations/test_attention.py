@@ -39,7 +39,7 @@ def largest_errors(inputs: list[torch.Tensor], o: torch.Tensor, lse: torch.Tenso
 
 def with_rounded_p(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns what the best of right kernels gives: p is rounded for the second product, all else is in float64."""
-    s = attention.scores(*exact([q, k]))
+    s = attention.scaled_product(*exact([q, k]))
     m = s.amax(dim=-1, keepdim=True)
     p = torch.exp(s - m)
     total = p.sum(dim=-1, keepdim=True)

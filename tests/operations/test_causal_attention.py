@@ -45,7 +45,7 @@ def drawn(*data: Data, dtype: torch.dtype = torch.float16, seed: int = 1) -> lis
 
 def with_rounded_p(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *options) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns what the best of right kernels gives: p is rounded for the second product, all else is in float64."""
-    of = causal_attention.Scored([*exact([q, k, v]), *options])
+    of = causal_attention.Bounds([*exact([q, k, v]), *options])
     _, keys, values = causal_attention.for_each_head(*exact([q, k, v]))
     s = of.scores(q.double(), keys)
     m = s.amax(dim=-1, keepdim=True)

@@ -39,7 +39,7 @@ def with_rounded_p(inputs: list[torch.Tensor], splits: int = 3) -> torch.Tensor:
     found = []
     for q, k, v in paged_decoding._sequences(exact(inputs)):
         parts = []
-        for s, values in zip(attention.scores(q, k).chunk(splits, -1), v.chunk(splits, -2)):
+        for s, values in zip(attention.scaled_product(q, k).chunk(splits, -1), v.chunk(splits, -2)):
             m = s.amax(dim=-1, keepdim=True)
             p = torch.exp(s - m)
             parts.append((m, p.sum(-1, keepdim=True), p.to(inputs[0].dtype).double() @ values))

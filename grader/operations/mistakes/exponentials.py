@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 CAUSES = ("no-maximum", "inf-minus-inf", "underflow", "not-divided", "wrong-sum")
 PLAIN_CAUSES = ("exp2", "logarithm")
+LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest normal number
 
 
 class Exponentials(Sentence):
@@ -38,6 +40,15 @@ class Exponentials(Sentence):
         "{sums} the divisor is wrong. By no more than fp16 rounds: is every maximum and every sum kept in fp32, in "
         "scratch memory too, and every column in it?"
     )
+
+
+def with_lanes(x: torch.Tensor, padding: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Returns exponentials, [shape of x], their sum, and the maximum that was subtracted, [..., 1], if `padding` lanes
+    that hold 0 take part in both, as further elements of the last axis."""
+    greatest = x.amax(dim=-1, keepdim=True)
+    shift = greatest.clamp(min=0.0) if padding else greatest
+    e = torch.exp(x - shift)
+    return e, e.sum(dim=-1, keepdim=True) + padding * torch.exp(-shift), shift
 
 
 def without_maximum(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]:
