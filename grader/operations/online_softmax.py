@@ -16,7 +16,6 @@ from grader.numerics.roundoff import U32
 from grader.operations import softmax
 from grader.operations.hypothesis import Hypothesis
 from grader.operations.mistakes import exponentials, joining, lanes, turns
-from grader.operations.mistakes.exponentials import LOG_OF_SMALLEST
 from grader.operations.mistakes.joining import Joining, Walk, falls, folded, running
 from grader.operations.mistakes.turns import Index, Loop
 from grader.sentences import Sentence
@@ -39,11 +38,6 @@ class OnlineSoftmax(Sentence):
         "{name} is infinite everywhere: after the first loop the maximum is still -inf, or the sum is 0. Does each "
         "turn keep its new maximum for the next one, and is the block's sum added after the sum so far has got its "
         "factor?"
-    )
-    STAND_IN_KEPT = (
-        "The 0 that stands in for -inf in the subtraction is kept as the maximum: {name} is NaN in rows that lie far "
-        "below 0 and hold a block of -inf alone. Such a row is measured against 0 from then on, and every exponential "
-        "is 0. The maximum that is kept stays -inf until a finite number comes."
     )
     FIRST_BLOCK_EMPTY = (
         "{name} is NaN in rows whose first block holds -inf alone: the maximum so far is still -inf then, and (-inf) - "
@@ -127,21 +121,12 @@ def _in_rows_without_result(evidence: Compared, x: torch.Tensor, step: int) -> I
     """Yields mistakes that make rows NaN, or 0, from end to end, after other calls were right."""
     name, out, wrong = evidence.returns, evidence.comparison.out, evidence.comparison.wrong.any(dim=1)
     nan, empty = out[wrong].isnan().all(), (x[:, : max(step, 1)] == -torch.inf).all(dim=1)
-    if bool(nan) and bool(wrong.any()) and step > 0 and _stand_in_may_be_kept(evidence, x[wrong], step):
-        yield Hypothesis("stand-in-kept", OnlineSoftmax.STAND_IN_KEPT(name=name), None)
+    if step > 0:
+        yield from joining.stand_in_kept(evidence, Walk(x, step), wrong)
     if bool(nan) and bool(empty[wrong].all()):
         yield Hypothesis("inf-minus-inf", OnlineSoftmax.FIRST_BLOCK_EMPTY(name=name), None)
     if bool(x.isfinite().all()):
         yield from joining.far_below_zero(evidence, x.amax(dim=1), wrong, numbers="numbers of a row")
-
-
-def _stand_in_may_be_kept(evidence: Compared, rows: torch.Tensor, step: int) -> bool:
-    """Returns whether all of these rows lie far below 0 and hold a block of -inf, and calls with either alone have
-    passed."""
-    hollow = torch.stack([(block == -torch.inf).all(dim=1) for block in rows.split(step, dim=1)]).any(dim=0)
-    far_below = rows.amax(dim=1) < LOG_OF_SMALLEST
-    alone = softmax.right_with_hollow_blocks(evidence, step) and softmax.right_far_below_zero(evidence)
-    return alone and bool((hollow & far_below).all())
 
 
 def _in_rescaling(walk: Walk) -> Iterator[Hypothesis]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
 from grader.numerics.arguments import Argument, as_tensors
-from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import U32
 from grader.operations.hypothesis import Hypothesis
 from grader.operations.mistakes import exponentials, first_of_all, lanes
@@ -18,7 +16,6 @@ from grader.operations.mistakes.lanes import next_power_of_2
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
-    from grader.course.trial import Trial
     from grader.explain.evidence import Compared
 
 CAUSES = ("wrong-axis", "small-probabilities")
@@ -54,33 +51,6 @@ def rounding(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     largest = x.amax(dim=-1, keepdim=True)
     factor = torch.sub((20 + 2 * largest) * U32, x, alpha=2 * U32)  # in one pass: timed results are checked with it too
     return factor.nan_to_num_(posinf=0.0).mul_(ref.abs())
-
-
-def right_with_hollow_blocks(evidence: Compared, step: int) -> bool:
-    """Returns whether a call has passed whose rows began with a block of `step` columns that held nothing but -inf."""
-    steps = ("leading", -math.inf)
-    return any(
-        steps in data.steps and data.shape[-1] // 2 >= step for trial in evidence.right_trials for data in _drawn(trial)
-    )
-
-
-def right_far_below_zero(evidence: Compared, longer_than: int = 0) -> bool:
-    """Returns whether a call has passed whose exponentials are all 0 unless a maximum is subtracted, and whose rows
-    have more than `longer_than` columns."""
-    return any(
-        _moved_by(data) < 2 * LOG_OF_SMALLEST and data.shape[-1] > longer_than
-        for trial in evidence.right_trials
-        for data in _drawn(trial)
-    )
-
-
-def _drawn(trial: Trial) -> Iterator[Data]:
-    return (data for data in trial.data if isinstance(data, Data))
-
-
-def _moved_by(data: Data) -> float:
-    """Returns the sum of the numbers that a data set adds to values that are drawn around 0."""
-    return sum(number for name, *numbers in data.steps if name == "add" for number in numbers)
 
 
 def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:

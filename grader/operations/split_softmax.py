@@ -12,12 +12,11 @@ from grader.numerics.arguments import Argument, as_tensors
 from grader.numerics.roundoff import U32, UNIT_ROUNDOFF
 from grader.operations.bounds import tolerance
 from grader.operations.hypothesis import Hypothesis
-from grader.operations.mistakes import exponentials, lanes
-from grader.operations.mistakes.exponentials import LOG_OF_SMALLEST, with_lanes
-from grader.operations.mistakes.joining import Walk
+from grader.operations.mistakes import exponentials, joining, lanes
+from grader.operations.mistakes.exponentials import with_lanes
+from grader.operations.mistakes.joining import Walk, right_with_hollow_blocks
 from grader.operations.mistakes.turns import last_left_out
 from grader.operations.softmax import LOST_DIGITS as LOST_DIGITS
-from grader.operations.softmax import right_far_below_zero, right_with_hollow_blocks
 from grader.sentences import Said, Sentence, Value
 
 if TYPE_CHECKING:
@@ -50,11 +49,6 @@ class SplitSoftmax(Sentence):
     PARTS_BELOW_PADDING = (
         "{name} is NaN, 0 / 0: {parts} partial results stand in a block of {lanes} lanes, and the lanes past their end "
         "hold a maximum that is larger than all of x. What loses against every maximum?"
-    )
-    STAND_IN_KEPT = (
-        "The 0 that stands in for -inf in the subtraction is kept as the maximum of a block: {name} is NaN where the "
-        "other blocks lie far below 0. They are measured against 0 then, and every exponential is 0. A block of -inf "
-        "alone leaves the maximum -inf and the sum 0."
     )
 
 
@@ -108,7 +102,8 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     parts = Parts(x, step if step > 0 else len(x))
     if parts.count > 1:
         yield from _badly_combined(evidence, parts)
-    yield from _stand_in_kept(evidence, parts)
+    too_many = 2 * parts.step if parts.lanes > parts.count else 0  # three blocks leave a lane without a pair
+    yield from joining.stand_in_kept(evidence, Walk(x, parts.step), torch.tensor(True), too_many)
     yield from _padding(evidence, parts)
     yield from exponentials.not_a_number(evidence, x)
     yield from exponentials.without_maximum(evidence, x)
@@ -159,17 +154,6 @@ def _padded(evidence: Compared, parts: Parts) -> Iterator[tuple[str, int, Said]]
         yield "padding-counted", padding, lanes.counted(padding, "x", opening=f"{exponentials.sums_text(evidence)} the")
     if padding := parts.lanes - parts.count:
         yield "parts-padded", padding, SplitSoftmax.PARTS_PADDED(**sum_, parts=parts.count, lanes=parts.lanes)
-
-
-def _stand_in_kept(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
-    """Yields the mistake where all is NaN, a block holds -inf alone, and the others lie far below 0, if calls with
-    either of the two have passed."""
-    hollow, nan = bool((parts.maxima == -torch.inf).any()), bool(evidence.comparison.out.isnan().all())
-    if not nan or not hollow or not float(parts.largest) < LOG_OF_SMALLEST or not bool(parts.largest.isfinite()):
-        return
-    in_lanes_too_many = 2 * parts.step if parts.lanes > parts.count else 0  # three blocks leave a lane without a pair
-    if right_with_hollow_blocks(evidence, parts.step) and right_far_below_zero(evidence, in_lanes_too_many):
-        yield Hypothesis("stand-in-kept", SplitSoftmax.STAND_IN_KEPT(name=evidence.returns), None)
 
 
 def _wrong_sum(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from grader.numerics.data_sets import Data
 from grader.operations.hypothesis import Hypothesis
 from grader.operations.mistakes.exponentials import LOG_OF_SMALLEST, passed_before
 from grader.operations.mistakes.scores import LN_2, LOG2_E
 from grader.sentences import Said, Sentence
 
 if TYPE_CHECKING:
+    from grader.course.trial import Trial
     from grader.explain.evidence import Compared
 
 CAUSES = (
@@ -61,6 +64,11 @@ class Joining(Sentence):
     BASES_MIXED = (
         "The factor of {sums} is a power of {wrong}, and what is added is made of powers of {right}: both have to be "
         "of the same base, as the maximum is."
+    )
+    STAND_IN_KEPT = (
+        "The 0 that stands in for -inf in the subtraction is kept as the maximum: {name} is NaN where numbers lie far "
+        "below 0 and a block holds -inf alone. They are measured against 0 then, and every exponential is 0. A block "
+        "of -inf alone leaves the maximum -inf."
     )
     BLOCK_MAXIMUM = (
         "The maximum of each block replaces the maximum so far, also by a smaller one: in rows that fall exp "
@@ -171,3 +179,40 @@ def far_below_zero(
         yield Hypothesis("finite-start", said, None)
     elif found:
         yield Hypothesis("padding-counted", Joining.PADDING_TAKES_ALL(name=evidence.returns, numbers=numbers), None)
+
+
+def stand_in_kept(evidence: Compared, walk: Walk, rows: torch.Tensor, longer_than: int = 0) -> Iterator[Hypothesis]:
+    """Yields the mistake where all of these rows are NaN, lie far below 0 and hold a block of -inf, if calls with
+    either alone have passed, the second with rows of more than `longer_than` numbers."""
+    greatest, hollow = walk.so_far[..., -1][rows], (walk.own == -torch.inf).any(dim=-1)[rows]
+    fits = hollow & (greatest < LOG_OF_SMALLEST) & greatest.isfinite()
+    shown = bool(evidence.comparison.out[rows].isnan().all()) and len(fits) > 0 and bool(fits.all())
+    if shown and right_with_hollow_blocks(evidence, walk.step) and _right_far_below_zero(evidence, longer_than):
+        yield Hypothesis("stand-in-kept", Joining.STAND_IN_KEPT(name=evidence.returns), None)
+
+
+def right_with_hollow_blocks(evidence: Compared, step: int) -> bool:
+    """Returns whether a call has passed whose rows began with a block of `step` columns that held nothing but -inf."""
+    steps = ("leading", -math.inf)
+    return any(
+        steps in data.steps and data.shape[-1] // 2 >= step for trial in evidence.right_trials for data in _drawn(trial)
+    )
+
+
+def _right_far_below_zero(evidence: Compared, longer_than: int) -> bool:
+    """Returns whether a call has passed whose exponentials are all 0 unless a maximum is subtracted, and whose rows
+    have more than `longer_than` columns."""
+    return any(
+        _moved_by(data) < 2 * LOG_OF_SMALLEST and data.shape[-1] > longer_than
+        for trial in evidence.right_trials
+        for data in _drawn(trial)
+    )
+
+
+def _drawn(trial: Trial) -> Iterator[Data]:
+    return (data for data in trial.data if isinstance(data, Data))
+
+
+def _moved_by(data: Data) -> float:
+    """Returns the sum of the numbers that a data set adds to values that are drawn around 0."""
+    return sum(number for name, *numbers in data.steps if name == "add" for number in numbers)
