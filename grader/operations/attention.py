@@ -231,7 +231,7 @@ def _where_nothing_is_left(evidence: Compared, walk: Tiles) -> Iterator[Hypothes
         if INFINITE_FILL.search(evidence.submission.source):
             yield Hypothesis("padding-counted", Attention.INFINITE_KEYS(o=o), None)
         else:
-            said = Joining.NO_TURN(name=o, count=walk.s.shape[-1], step=walk.step)
+            said = Joining.NO_TURN(name=o, loop="the loop", count=walk.s.shape[-1], step=walk.step)
             yield Hypothesis("blocks-left-out", said, None)
     lse, right = _other_result(evidence), torch.logsumexp(walk.s, dim=-1)
     kept = lse is not None and bool((lse - right < 1)[rows].all())  # less where terms of l have vanished

@@ -112,7 +112,9 @@ def _in_the_start(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hy
     if bool((out == torch.inf).all()) and not passed and joining.is_moderate(x):
         yield Hypothesis("maximum-forgotten", OnlineSoftmax.INFINITE_FROM_THE_START(name=name), None)
     if passed and finite and x.shape[1] < step and bool((out == torch.inf).all()):
-        yield Hypothesis("blocks-left-out", Joining.NO_TURN(name=name, count=x.shape[1], step=step), None)
+        yield Hypothesis(
+            "blocks-left-out", Joining.NO_TURN(name=name, loop=FIRST_LOOP, count=x.shape[1], step=step), None
+        )
     if passed:
         yield from _in_rows_without_result(evidence, x, step)
 

@@ -69,6 +69,7 @@ def ids(root: Path, revision: str = "before") -> list[str]:
         ("grader/author/direct_run.py", None),
         ("grader/operations/bounds.py", None),
         ("grader/operations/rms_norm.py", ["10_rms_norm"]),
+        ("grader/operations/mistakes/turns.py", None),
         ("grader/show/terminal.py", []),
         ("grader/cli.py", []),
         ("grader/session/judging_process.py", []),

@@ -43,7 +43,7 @@ class Joining(Sentence):
         "probability. Fill them with -inf."
     )
     NO_TURN = (
-        "The loop makes no turn for {count:#number} in blocks of {step}, and {name} is made of a maximum of -inf and a "
+        "No turn is made by {loop} for {count:#number} in blocks of {step}: {name} is made of a maximum of -inf and a "
         "sum of 0. The number of turns is rounded up."
     )
     ACC_NOT_RESCALED = (
