@@ -18,7 +18,7 @@ from grader.sentences import Sentence
 if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
-CAUSES = ("wrong-axis", "small-probabilities")
+CAUSES = ("small-probabilities",)
 PLAIN_CAUSES = ("empty-row",)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from grader.explain.evidence import Compared
 
 CAUSES = ("no-maximum", "inf-minus-inf", "underflow", "not-divided", "wrong-sum")
-PLAIN_CAUSES = ("exp2", "logarithm")
+PLAIN_CAUSES = ("exp2", "logarithm", "wrong-axis")
 LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest normal number
 
 
