@@ -226,14 +226,20 @@ def main(test_files: list[str]) -> int:
     files = kept["files"] if kept.get("commit") == commit else {}
     tests = test_files or git_text(ROOT, "ls-files", "tests/**/test_*.py", "tests/test_*.py").splitlines()
 
-    def record(test_file: str) -> None:
+    todo = sorted({*tests} - files.keys())
+
+    def reads_of(test_file: str) -> dict[str, list[str]] | None:
         checkout = free.get()
-        if (found := recorded(checkout, test_file)) is not None:
-            files[test_file] = found
-        free.put(checkout)
+        try:
+            return recorded(checkout, test_file)
+        finally:
+            free.put(checkout)
 
     with checkouts() as free, ThreadPoolExecutor(AT_A_TIME) as pool:
-        for _ in pool.map(record, sorted({*tests} - files.keys())):
+        for test_file, found in zip(todo, pool.map(reads_of, todo)):
+            if found is None:
+                continue
+            files[test_file] = found
             write_whole(ROOT / FILE, json.dumps({"commit": commit, "files": files}, indent=1, sort_keys=True) + "\n")
     return 0
 

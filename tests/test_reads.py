@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 
 import pytest
 
+from tests import reads
+from tests.author.test_touched import commit_all, write
 from tests.conftest import ROOT
 from tests.reads import Watch, named_in, part_of, recorded
 
@@ -119,3 +122,23 @@ def test_a_file_that_fails_is_not_recorded(tmp_path):
     file = tmp_path / "test_some.py"
     file.write_text("def test_it():\n    assert False\n")
     assert recorded(ROOT, str(file)) is None
+
+
+def test_what_is_recorded_at_this_commit_is_not_recorded_again(tmp_path, monkeypatch):
+    """The second file fails at first, as if the recording had been interrupted there."""
+    write(tmp_path, "tests/test_one.py")
+    write(tmp_path, "tests/test_two.py")
+    commit_all(tmp_path, "init")
+    asked: list[str] = []
+
+    def recorded(checkout, test_file):
+        assert (checkout / test_file).exists() and checkout != tmp_path
+        asked.append(test_file)
+        return {"03_softmax": ["test_it"]} if "one" in test_file or len(asked) > 2 else None
+
+    monkeypatch.setattr(reads, "ROOT", tmp_path)
+    monkeypatch.setattr(reads, "recorded", recorded)
+    assert [reads.main([]), reads.main([])] == [0, 0]
+    assert sorted(asked[:2]) == ["tests/test_one.py", "tests/test_two.py"] and asked[2:] == ["tests/test_two.py"]
+    kept = json.loads((tmp_path / reads.FILE).read_text())["files"]
+    assert kept == dict.fromkeys(["tests/test_one.py", "tests/test_two.py"], {"03_softmax": ["test_it"]})

@@ -65,10 +65,10 @@ class Worker:
         return self._request < 0
 
     def _close_pipes(self) -> None:
-        for descriptor in (self._request, self._reply):
-            with contextlib.suppress(OSError):  # another thread may end it at the same moment
-                os.close(descriptor)
-        self._request = self._reply = -1
+        """Closes each pipe once: another thread may end the process too, and a closed number is soon another file's."""
+        ours, (self._request, self._reply) = {self._request, self._reply}, (-1, -1)
+        for descriptor in ours - {-1}:
+            os.close(descriptor)
 
 
 class PythonWorker(Worker):

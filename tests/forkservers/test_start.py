@@ -1,4 +1,4 @@
-"""What a Triton fork server imports before it is ready: every second of it is a second that each run waits."""
+"""A Triton fork server is ready once its imports are done: every second of them is a second that each run waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One program of a launch, traced: what its variables hold, which lanes hold nothing, and the turns of its loops."""
+"""A trace shows what the variables of a program hold, which lanes hold nothing, and the turns of its loops."""
 
 from __future__ import annotations
 

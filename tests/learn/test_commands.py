@@ -162,7 +162,7 @@ def test_status_after_a_pass_and_failures(tried):
 
 
 def test_after_the_last_exercise_comes_one_that_was_left_out(course):
-    """Of a course of two exercises: the last of all takes far longer to judge."""
+    """The course has two exercises here: the last of all would take far longer to judge."""
     for folder in all_folders(course.path)[2:]:
         shutil.rmtree(folder.path)
     *others, last = [folder.id for folder in all_folders(course.path)]
