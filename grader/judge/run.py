@@ -132,7 +132,7 @@ class Run:
         self.lines = Lines()
         self._recorded_calls: dict[tuple[str, bool], PackedCall] = {}
         self._ahead: threading.Thread | None = None  # while it works, nothing else asks the submission's process
-        self._news = threading.Condition()  # of a packed, or of its end
+        self._news = threading.Condition()  # a call has been recorded, or the thread has ended
         self._ending = False
         self.history = History()
         self._beside = _files_of(folder)
