@@ -69,7 +69,7 @@ def compiled(exercise: Folder, path: Path, target: str) -> Iterator[tuple[str, s
     try:
         for call in asked(file, CompiledUse):
             trial = call.trials(judge)[0]
-            plan = run.launch_plan(file.exercise, trial, ("ptx", "ttgir")).plan
+            plan = run.launch_plan(trial, ("ptx", "ttgir")).plan
             if plan.error is not None:
                 yield call.test, f"not compiled: {plan.error.message[:200]}"
             for kernel in plan.kernels:

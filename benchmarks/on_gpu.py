@@ -84,7 +84,7 @@ def recorded(folder: Folder, path: Path, case: Case, device: Device) -> PackedPl
     run = Run(folder, str(path), model=device.model)
     try:
         exercise = load_test_file(folder).exercise
-        packed = run.launch_plan(exercise, Judge(exercise, run).trial(case.label, case.data, exercise.dtypes[0]))
+        packed = run.launch_plan(Judge(exercise, run).trial(case.label, case.data, exercise.dtypes[0]))
         if packed.plan.error is not None or packed.plan.refusals:
             raise SystemExit(f"{path}: {packed.plan.error or packed.plan.refusals}")
         return packed
@@ -105,7 +105,7 @@ def sampled(case: Case, folder: Folder, device: Device, seed: int, with_compile:
     solution = recorded(folder, folder.solution_file, case, device)
     trial = trial_of(exercise, case.label, case.data, exercise.dtypes[0])
     speed = SpeedRequest(
-        exercise, {one.name: one.bound for one in wanted_of(exercise, trial)}, list(case.data), trial.dtype,
+        exercise, {one.name: one.bound for one in wanted_of(trial)}, list(case.data), trial.dtype,
         solution.arguments, case.anchor, seed=seed, l2_bytes=device.model.l2_bytes, uuid=device.uuid,
     )  # fmt: skip
     slots = [Buffers(solution.plan) for _ in range(slots_for(solution.plan))]

@@ -242,7 +242,7 @@ def test_what_has_no_end_in_an_earlier_call_either_is_told_with_the_limit_of_bot
     monkeypatch.setattr("grader.processes.submission_process.LIMIT_AFTER_AN_END", 0.5)
     judged = bench(HANGS["a loop"][0])
     ahead = judged.judge.trial("ahead", (normal(6), normal(6)), "float32", None, {})
-    judged.run.record_in_drawn_order(judged.judge.exercise, [Foreseen(ahead)])
+    judged.run.record_in_drawn_order([Foreseen(ahead)])
     verdict = judged.check(normal(5), normal(5))
     limits = "after 2 s, and another call of it after 0.5 s"
     assert verdict.lines[0].startswith(f"masked_add was stopped {limits}: it was in ") and verdict.line == 17

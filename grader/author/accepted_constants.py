@@ -32,7 +32,7 @@ def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
             taken = [
                 _accepted(trial, wanted, inputs, ref, before, exercise)
                 for wanted, ref, before in zip(
-                    wanted_of(exercise, trial),
+                    wanted_of(trial),
                     exercise.expected(given),
                     exercise.expected(exact(trial.inputs(seed + 1))),
                 )

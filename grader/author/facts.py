@@ -74,7 +74,6 @@ class NoFact(Exception):
 class ExaminedCall:
     """A call whose facts are asked for: the trial, its inputs, and the interpreter's reply."""
 
-    exercise: Exercise
     run: Run
     trial: Trial
     inputs: list
@@ -149,13 +148,13 @@ def _carried_out(run: Run, exercise: Exercise, fact: str, proof: dict) -> Examin
     traced = [*proof["program"]] if fact == "value" else None
     options = {"traced": traced} if traced is not None else {"log_accesses": True, "count_traffic": True}
     try:
-        reply = run.call(exercise, trial, inputs, fill="zero", **options)
+        reply = run.call(trial, inputs, fill="zero", **options)
     except (ChildEnded, BadPlan) as error:
         raise NoFact(f"the call does not come to its end: {error}") from None
     failure = run.process.load_failure or reply.error
     if failure is not None:
         raise NoFact(f"the call ends in line {failure.line}: {failure.message}")
-    return ExaminedCall(exercise, run, trial, inputs, reply)
+    return ExaminedCall(run, trial, inputs, reply)
 
 
 def _trial(exercise: Exercise, proof: dict, run: Run) -> tuple[Trial, list]:
@@ -174,9 +173,7 @@ def _trial(exercise: Exercise, proof: dict, run: Run) -> tuple[Trial, list]:
         data, constants = list(example.data), {**example.constants, **constants}
     else:
         data = _stated_data(exercise, stated)
-    trial = Trial(
-        "question", tuple(data), dtype, exercise.bound, constants, arguments=exercise.arguments, small_dots=True
-    )
+    trial = Trial(exercise, "question", tuple(data), dtype, exercise.bound, constants, small_dots=True)
     return trial, _with_stated_values(trial, run.inputs(trial), stated)
 
 
@@ -332,8 +329,8 @@ def _wrong(call: ExaminedCall, proof: dict) -> float:
     from grader.numerics.arguments import exact
 
     found = _output(call, proof["of"]).double()
-    results = [one.name for one in call.exercise.results]
-    expected = call.exercise.expected(exact(call.inputs))[results.index(proof["of"])].double()
+    results = [one.name for one in call.trial.exercise.results]
+    expected = call.trial.exercise.expected(exact(call.inputs))[results.index(proof["of"])].double()
     close = torch.isclose(found, expected, rtol=WRONG, atol=WRONG, equal_nan=True)
     return int((~close).sum())
 

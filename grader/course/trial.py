@@ -19,21 +19,29 @@ Bound = str | dict[str, str]  # of all results, or of some by name
 
 @dataclass
 class Trial:
-    """One call to be judged: the data sets of the arguments in one dtype, and the bound of its result.
+    """One call of an exercise's entry, to be judged: the data sets of its arguments in one dtype, and the bound of its
+    result.
 
     `bounds`: the bounds of results by name, where they have their own.
     """
 
+    exercise: Exercise
     name: str  # of the test
     data: tuple[Recipe, ...]
     dtype: torch.dtype
     bound: str
     constants: dict[str, int] = field(default_factory=dict)
     config: int = 0  # of an autotuned kernel
-    arguments: list[str] = field(default_factory=list)  # their names, for the label
     small_dots: bool = False  # as in RecordRequest
     bounds: dict[str, str] = field(default_factory=dict)
-    cut: Cut = field(default_factory=Cut)
+
+    @property
+    def arguments(self) -> list[str]:
+        return self.exercise.arguments
+
+    @property
+    def cut(self) -> Cut:
+        return Cut.of(self.exercise.cut)
 
     def inputs(self, seed: int, *names: object) -> list[Argument]:
         """Returns the arguments: the same for the same seed and names."""
@@ -104,10 +112,7 @@ def trial_of(
     if unknown := sorted(bounds.keys() - stated):
         raise ValueError(f"{exercise.entry} has no result {unknown[0]}, for which a bound is given.")
     first = next(iter(bounds.values()))
-    return Trial(
-        name, data, DTYPES[dtype], first, constants or {}, arguments=exercise.arguments, bounds=bounds,
-        cut=Cut.of(exercise.cut),
-    )  # fmt: skip
+    return Trial(exercise, name, data, DTYPES[dtype], first, constants or {}, bounds=bounds)
 
 
 def short_dtype(dtype: torch.dtype) -> str:

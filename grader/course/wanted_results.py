@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.course.exercise import Exercise, Result
+from grader.course.exercise import Result
 from grader.course.trial import Trial
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import EXACT, UNJUDGED
@@ -27,12 +27,13 @@ class Wanted:
     is_alone: bool  # the call has no other result
 
 
-def wanted_of(exercise: Exercise, trial: Trial) -> list[Wanted]:
+def wanted_of(trial: Trial) -> list[Wanted]:
     """Returns the results that a trial has to give, in the order in which the reference gives them."""
+    exercise = trial.exercise
     returned = exercise.returned
     found = []
     for place, result in enumerate(exercise.results):
-        dtype, bound = _dtype(exercise, trial, result), trial.bounds.get(result.name) or trial.bound
+        dtype, bound = _dtype(trial, result), trial.bounds.get(result.name) or trial.bound
         operation = result.bound or exercise.bound
         if not dtype.is_floating_point:
             bound, operation = (one if one in (*EXACT, UNJUDGED) else "exact" for one in (bound, operation))
@@ -43,7 +44,8 @@ def wanted_of(exercise: Exercise, trial: Trial) -> list[Wanted]:
     return found
 
 
-def _dtype(exercise: Exercise, trial: Trial, result: Result) -> torch.dtype:
+def _dtype(trial: Trial, result: Result) -> torch.dtype:
+    exercise = trial.exercise
     if result.name in exercise.arguments:
         recipe = trial.data[exercise.arguments.index(result.name)]
         return recipe.dtype_in(trial.dtype) if isinstance(recipe, Data) else trial.dtype

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from grader.compiler.result import Failed
-from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain.compiled_code import resources
 from grader.explain.verdict import PASS, Verdict
@@ -17,19 +16,19 @@ from grader.wire.printable import one_line
 MOST_SAID = 60  # characters of the compiler's message
 
 
-def told_with(code: Verdict, run: Run, exercise: Exercise, trial: Trial) -> Verdict:
+def told_with(code: Verdict, run: Run, trial: Trial) -> Verdict:
     """Returns a verdict on machine code, with the resources on an AMD GPU in its note where the run asks for them."""
     if code.outcome == PASS and run.amd is not None:
-        code.note += f"; {_told(run, exercise, trial, run.amd)}"
+        code.note += f"; {_told(run, trial, run.amd)}"
     return code
 
 
-def _told(run: Run, exercise: Exercise, trial: Trial, model: AmdModel) -> str:
+def _told(run: Run, trial: Trial, model: AmdModel) -> str:
     """Returns the resources of a call's kernels, or why there are none.
 
     The kernels' text is what Triton's front end makes for the NVIDIA GPU that is judged.
     """
-    call = run.recorded_call(exercise, trial, without_values(trial.data, trial.dtype)).call
+    call = run.recorded_call(trial, without_values(trial.data, trial.dtype)).call
     launched = (dict.fromkeys(launch.kernel for launch in call.launches(config)) for config in call.usable_configs)
     numbers = next(filter(None, launched), None)
     if numbers is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain.compiled_code import overwritten
 from grader.explain.verdict import Verdict
@@ -12,12 +11,12 @@ from grader.judge.run import Run
 from grader.numerics.arguments import Argument, without_values
 
 
-def compiler_race(run: Run, exercise: Exercise, trial: Trial, inputs: list[Argument] | None = None) -> Verdict | None:
+def compiler_race(run: Run, trial: Trial, inputs: list[Argument] | None = None) -> Verdict | None:
     """Returns what is wrong with the machine code of a call, in any of its configurations; None if nothing is.
 
     inputs: as for `Run.launch_plan`. Raises ChildEnded, MachineFault.
     """
-    call = run.recorded_call(exercise, trial, inputs or without_values(trial.data, trial.dtype)).call
+    call = run.recorded_call(trial, inputs or without_values(trial.data, trial.dtype)).call
     for kernel in call.kernels:
         if kernel.source and RUNS_ON.search(run.machine_code.ptx(kernel)):
             laid_out = read_laid_out(run.machine_code.laid_out(kernel), run.filename)

@@ -37,8 +37,8 @@ def of_configurations(
 def _of_configurations(
     interpreted: Interpreted, trial: Trial, inputs: list[Argument], first: Reply, verdict: Verdict, twice: bool
 ) -> Verdict:
-    run, exercise = interpreted.run, interpreted.exercise
-    call = run.recorded_call(exercise, trial, inputs).call
+    run = interpreted.run
+    call = run.recorded_call(trial, inputs).call
     if not call.choices:
         return verdict
     if verdict.outcome != PASS:
@@ -49,7 +49,7 @@ def _of_configurations(
             return configurations.left_over(call, config, other) or _of_another(
                 call, trial.config, config, other, run.submission
             )
-    again = run.recorded_call(exercise, trial, inputs, again=True).call if twice else None
+    again = run.recorded_call(trial, inputs, again=True).call if twice else None
     found = configurations.left_over_in_vain(call) or configurations.wrong_key(call, again)
     return found or _after_a_trial(interpreted, trial, inputs, first, call) or verdict
 
@@ -101,10 +101,10 @@ def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[i
 
     count: the least and the most configurations that the kernel may list.
     """
-    run, exercise = interpreted.run, interpreted.exercise
+    run, exercise = interpreted.run, trials[0].exercise
     calls = []
     for trial in trials:
-        calls.append(run.recorded_call(exercise, trial, without_values(trial.data, trial.dtype)).call)
+        calls.append(run.recorded_call(trial, without_values(trial.data, trial.dtype)).call)
         if early := not_ended(run, exercise, calls[-1]):
             return early
     first, *others = calls
@@ -118,5 +118,5 @@ def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[i
 
 def with_a_config_that_runs(interpreted: Interpreted, trial: Trial, inputs: list[Argument]) -> Trial:
     """Returns the trial with the first configuration that can run: Triton may pass over the call's first one."""
-    usable = interpreted.run.recorded_call(interpreted.exercise, trial, inputs).call.usable_configs
+    usable = interpreted.run.recorded_call(trial, inputs).call.usable_configs
     return replace(trial, config=usable[0]) if usable and usable[0] != trial.config else trial

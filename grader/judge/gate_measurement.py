@@ -75,7 +75,7 @@ def _samples(run: Run, folder: Folder, call: ThroughputUse) -> list[Measurement]
         raise NotMeasured(f"{run.submission.path}: {packed.lines[0]}")
     if not packed.plan.kernels:
         raise NotMeasured(f"{run.submission.path} launches no kernel here")
-    drawn = samples_of(run, exercise, trial, packed, call.anchor)
+    drawn = samples_of(run, trial, packed, call.anchor)
     for sample, _ in zip(drawn, range(3 * SAMPLES)):
         if sample.wrong:
             raise NotMeasured(f"{run.submission.path}: {sample.wrong}")

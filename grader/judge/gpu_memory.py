@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import torch
 
-from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain import gpu_findings
 from grader.explain.verdict import Verdict
@@ -27,7 +26,7 @@ KEPT_BY_LIBRARIES = 1 << 26  # bytes: cuBLAS takes 32 MiB on an H200 for the fir
 SHARE_FOR_SCRATCH = 1 / 16  # what a kernel may use apart from its arguments and its result, however small these are
 
 
-def bytes_needed(exercise: Exercise, trial: Trial, packed: PackedPlan) -> int:
+def bytes_needed(trial: Trial, packed: PackedPlan) -> int:
     """Returns the bytes of GPU memory that a call needs at its peak.
 
     The results of the first repeat are kept throughout. The peak is in the next repeat, with all buffers and a copy of
@@ -37,12 +36,10 @@ def bytes_needed(exercise: Exercise, trial: Trial, packed: PackedPlan) -> int:
     """
     plan = packed.plan
     buffers = sum(buffer.bytes for buffer in plan.buffers)
-    return _needed_with(buffers, exercise, trial, packed, [view.shape for view in plan.results.values()])
+    return _needed_with(buffers, trial, packed, [view.shape for view in plan.results.values()])
 
 
-def _needed_with(
-    buffers: int, exercise: Exercise, trial: Trial, packed: PackedPlan, shapes: Sequence[Sequence[int]]
-) -> int:
+def _needed_with(buffers: int, trial: Trial, packed: PackedPlan, shapes: Sequence[Sequence[int]]) -> int:
     """Returns the bytes needed if all buffers take `buffers` bytes. shapes: of the results, in the plan's order."""
     plan, tensors = packed.plan, [recipe for recipe in trial.data if isinstance(recipe, Data)]
     elements = [math.prod(shape) for shape in shapes]
@@ -59,19 +56,19 @@ def _needed_with(
         name: trial.cut.rows_at_once(name, shape, bound, trial.shapes, MOST_COMPARED) for name, shape, bound in results
     }
     bounds = max(0 if bound in EXACT else _bytes_of_bound(trial, name, bound, rows[name]) for name, _, bound in results)
-    on_the_way = _bytes_of_reference(exercise, trial)
+    on_the_way = _bytes_of_reference(trial)
     comparing = sum(given) + max(on_the_way, references + bounds, drawing + rounded)
     at_once = max(min(math.prod(shape), rows[name] * math.prod(shape[1:])) for name, shape, _ in results)
     return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * at_once + KEPT_BY_LIBRARIES
 
 
-def _bytes_of_reference(exercise: Exercise, trial: Trial) -> int:
+def _bytes_of_reference(trial: Trial) -> int:
     """Returns the peak in bytes that the reference adds to its arguments; 0 if it reads values, which are not there."""
     as_drawn = without_values(trial.data, trial.dtype)
     given = as_drawn if _is_copy(trial) else exact(as_drawn)
     try:
         with PeakBytes() as memory:
-            exercise.expected(given)
+            trial.exercise.expected(given)
     except RuntimeError:
         return 0
     return memory.peak
@@ -107,25 +104,25 @@ def _bytes_drawn(data: Data, run: torch.dtype) -> int:
     return drawn * (3 if changes else 2 if draw in MADE_OF_PARTS else 1) * data.elements
 
 
-def blame(exercise: Exercise, trial: Trial, packed: PackedPlan, memory_bytes: int) -> Verdict | None:
+def blame(trial: Trial, packed: PackedPlan, memory_bytes: int) -> Verdict | None:
     """Returns the failure of a submission that left its call too little memory.
 
     None if it did not, or if any other submission would have found too little as well. The shapes that the reference
     returns are looked up on torch's meta device.
     """
     plan = packed.plan
-    expected = [list(ref.shape) for ref in exercise.expected(exact(without_values(trial.data, trial.dtype)))]
+    expected = [list(ref.shape) for ref in trial.exercise.expected(exact(without_values(trial.data, trial.dtype)))]
     if [view.shape for view in plan.results.values()] != expected:
-        return gpu_findings.another_result(exercise.entry)
+        return gpu_findings.another_result(trial.exercise.entry)
     arguments = sum(buffer.bytes for buffer in plan.buffers if buffer.argument)
     own = [
         0 if plan.buffers[view.buffer].argument else math.prod(shape) * DTYPE_BYTES[view.dtype]
         for view, shape in zip(plan.results.values(), expected)
     ]
     least = arguments + sum(own)
-    if _needed_with(least, exercise, trial, packed, expected) > SHARE_OF_MEMORY * memory_bytes:
+    if _needed_with(least, trial, packed, expected) > SHARE_OF_MEMORY * memory_bytes:
         return None
     excess = sum(buffer.bytes for buffer in plan.buffers) - least
     if excess > max(least, SHARE_FOR_SCRATCH * memory_bytes):
-        return gpu_findings.too_much_memory(exercise.entry, excess)
+        return gpu_findings.too_much_memory(trial.exercise.entry, excess)
     return None

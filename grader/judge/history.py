@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import torch
 
-from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.course.wanted_results import wanted_of
 from grader.explain.causes import Cause
@@ -42,19 +41,19 @@ class History:
     _right_when_contiguous: bool = False
     _wrong_when_contiguous: bool = False
 
-    def add_right(self, exercise: Exercise, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> None:
+    def add_right(self, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> None:
         """Adds a call with right values, and what it launched."""
         self.right_trials.append(trial)
         self.launches.append(launches)
-        self.right_bounds |= {wanted.bound for wanted in wanted_of(exercise, trial)}
+        self.right_bounds |= {wanted.bound for wanted in wanted_of(trial)}
         self.right_with_own_blocks[trial.dtype] += not trial.constants
-        self._right_when_contiguous |= _is_contiguous(exercise, inputs)
+        self._right_when_contiguous |= _is_contiguous(trial, inputs)
 
-    def add_wrong(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> None:
+    def add_wrong(self, trial: Trial, inputs: list[Argument]) -> None:
         """Adds a call with wrong values."""
         self.values_are_wrong = True
         self.wrong_with_own_blocks |= not trial.constants
-        self._wrong_when_contiguous |= _is_contiguous(exercise, inputs)
+        self._wrong_when_contiguous |= _is_contiguous(trial, inputs)
 
     def trial_of(self, verdict: Verdict) -> Trial | None:
         """Returns the trial of a failure; None for a verdict that is none."""
@@ -89,5 +88,5 @@ class History:
         return ""
 
 
-def _is_contiguous(exercise: Exercise, inputs: list[Argument]) -> bool:
-    return all(tensor.is_contiguous() for _, tensor in tensors_of(exercise.arguments, inputs))
+def _is_contiguous(trial: Trial, inputs: list[Argument]) -> bool:
+    return all(tensor.is_contiguous() for _, tensor in tensors_of(trial.arguments, inputs))

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted, wanted_of
 from grader.explain import (
@@ -52,13 +51,12 @@ STRIDE_MISTAKES = (
 class Interpreted:
     """Judges calls. What went before in the run helps to explain a failure."""
 
-    exercise: Exercise
     run: Run
     orders_of_warps: OrdersOfWarps = field(init=False)
     _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of which inputs
 
     def __post_init__(self) -> None:
-        self.orders_of_warps = OrdersOfWarps(self.exercise, self.run)
+        self.orders_of_warps = OrdersOfWarps(self.run)
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
         """Returns the verdict on all configurations and the first run's reply. `options`: of its InterpretRequest.
@@ -67,13 +65,11 @@ class Interpreted:
         MachineFault.
         """
         trial = every_configuration.with_a_config_that_runs(self, trial, inputs)
-        first = self.run.call(self.exercise, trial, inputs, **options)
+        first = self.run.call(trial, inputs, **options)
         verdict = self._first_call(trial, inputs, first)
         if verdict.outcome == PASS and twice:
             meetings = self.orders_of_warps.are_in_question(trial, inputs, first)
-            second = self.run.call(
-                self.exercise, trial, inputs, again=True, order="reverse", fill="zero", meetings=meetings
-            )
+            second = self.run.call(trial, inputs, again=True, order="reverse", fill="zero", meetings=meetings)
             verdict = self._second_call(trial, inputs, first, second) or verdict
             if verdict.outcome == PASS and second.meetings:
                 verdict = self.orders_of_warps.verdict(trial, inputs, second) or verdict
@@ -84,10 +80,10 @@ class Interpreted:
     def of_config(self, trial: Trial, inputs: list[Argument], config: int) -> Verdict:
         """Returns the verdict on the same call in another configuration."""
         other = replace(trial, config=config)
-        reply = self.run.call(self.exercise, other, inputs)
+        reply = self.run.call(other, inputs)
         verdict = self._first_call(other, inputs, reply)
         if verdict.outcome == PASS and self.orders_of_warps.are_in_question(other, inputs, reply):
-            again = self.run.call(self.exercise, other, inputs, again=True, meetings=True)
+            again = self.run.call(other, inputs, again=True, meetings=True)
             verdict = self.orders_of_warps.verdict(other, inputs, again) or verdict
         return verdict
 
@@ -96,7 +92,7 @@ class Interpreted:
 
         `kept`: arguments of the kernel that are put back after the trial, whether the file says so or not.
         """
-        reply = self.run.call(self.exercise, trial, inputs, tried=True, kept=list(kept))
+        reply = self.run.call(trial, inputs, tried=True, kept=list(kept))
         results = self._compared(trial, inputs, reply) if reply.error is None else []
         return next((evidence for evidence in results if not evidence.comparison.right), None)
 
@@ -107,7 +103,7 @@ class Interpreted:
 
         `shapes`: the shapes that its results must have. `believing`: see broken_promise.
         """
-        results = [self._evidence(trial, inputs, reply, wanted) for wanted in wanted_of(self.exercise, trial)]
+        results = [self._evidence(trial, inputs, reply, wanted) for wanted in wanted_of(trial)]
         verdict = self._before_values(trial, inputs, reply, shapes) or memory_verdict(results[0])
         if verdict is None and reply.broken:
             verdict, _ = broken_promise(results[0], believing)
@@ -115,7 +111,7 @@ class Interpreted:
 
     def _as_product(self, trial: Trial, inputs: list[Argument]) -> Verdict | None:
         """Returns what is wrong if the compiler multiplies tiles instead of adding products; None if nothing is."""
-        reply = self.run.call_with_products(self.exercise, trial, inputs)
+        reply = self.run.call_with_products(trial, inputs)
         verdict = self._first_call(trial, inputs, replace(reply, broken=[])) if reply is not None else None
         if verdict is None or verdict.outcome == PASS:
             return None
@@ -128,12 +124,12 @@ class Interpreted:
 
         `shapes`: of the results, if known; otherwise the reference is computed for them.
         """
-        submission, exercise = self.run.submission, self.exercise
-        wanted = wanted_of(exercise, trial)
+        submission, exercise = self.run.submission, trial.exercise
+        wanted = wanted_of(trial)
         first = self._evidence(trial, inputs, reply, wanted[0])
         if (early := not_ended(self.run, exercise, reply, lambda: memory_verdict(first))) is not None:
             return early
-        shapes = shapes or [tuple(result.shape) for result in self._reference(inputs)]
+        shapes = shapes or [tuple(result.shape) for result in self._reference(trial, inputs)]
         wrong = wrong_results(reply, wanted, shapes, submission, exercise) or failures.left_behind(reply, exercise)
         if wrong is not None:
             return wrong
@@ -146,10 +142,10 @@ class Interpreted:
 
     def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Compared]:
         """Returns the evidence of each result, compared with the reference."""
-        wanted, given = wanted_of(self.exercise, trial), exact(inputs)
+        wanted, given = wanted_of(trial), exact(inputs)
         found = [
             compared(self._evidence(trial, inputs, reply, one), compare(reply.outputs[one.name], ref, one.bound, given))
-            for one, ref in zip(wanted, self._reference(inputs), strict=True)
+            for one, ref in zip(wanted, self._reference(trial, inputs), strict=True)
         ]
         right = [one.returns for one in found if one.comparison.right]
         return [replace(one, right_results=right) for one in found]
@@ -164,7 +160,7 @@ class Interpreted:
         memory = memory_verdict((wrong or results)[0])
         note = ""
         if memory is None and reply.broken:
-            broken, note = broken_promise(results[0], lambda: self.run.call(self.exercise, trial, inputs, believe=True))
+            broken, note = broken_promise(results[0], lambda: self.run.call(trial, inputs, believe=True))
             if broken is not None:
                 return broken
         if memory is None and not wrong and not by_luck:
@@ -185,14 +181,14 @@ class Interpreted:
             return verdict
         lines = [line for launch in reply.launches for line in launch.unmasked_fills]
         for fill in MASKED_FILLS if lines else ():
-            if self._masked_lanes_matter(evidence, self.run.call(self.exercise, trial, inputs, fill=fill)):
+            if self._masked_lanes_matter(evidence, self.run.call(trial, inputs, fill=fill)):
                 return masked_lanes.no_other(evidence, self._load_that_matters(evidence, lines, fill))
         return verdict
 
     def _load_that_matters(self, evidence: Compared, lines: list[int], fill: str = "zero") -> int:
         """Returns the line of the first load without `other` that changes the result by itself, else the first line."""
         for line in lines if len(lines) > 1 else []:
-            other = self.run.call(self.exercise, evidence.trial, evidence.inputs, fill=fill, fill_lines=[line])
+            other = self.run.call(evidence.trial, evidence.inputs, fill=fill, fill_lines=[line])
             if not _alike(evidence.reply, other) or evidence.returns in _changed(evidence.reply, other):
                 return line
         return lines[0]
@@ -223,7 +219,7 @@ class Interpreted:
         """
         early = self._before_values(trial, inputs, second)
         if early is not None:
-            return second_calls.not_in_the_first(early, self.exercise.entry)
+            return second_calls.not_in_the_first(early, trial.exercise.entry)
         changed = _changed(first, second)
         if not changed and not second.findings:
             return None
@@ -232,7 +228,7 @@ class Interpreted:
         if memory is not None:
             return memory
         lines = [line for launch in first.launches for line in launch.unmasked_fills]
-        third = self.run.call(self.exercise, trial, inputs, fill="zero")
+        third = self.run.call(trial, inputs, fill="zero")
         there = _alike(third, first)
         if lines and there and not _changed(third, second):
             (evidence,) = (one for one in results if one.returns == changed[0])
@@ -247,19 +243,19 @@ class Interpreted:
 
     def _differs_again(self, trial: Trial, inputs: list[Argument], first: Reply) -> bool:
         """Returns whether a second call differs from the first even with its programs in the same order."""
-        again = self.run.call(self.exercise, trial, inputs, again=True)
+        again = self.run.call(trial, inputs, again=True)
         return not _alike(again, first) or bool(_changed(again, first))
 
-    def _reference(self, inputs: list[Argument]) -> list[torch.Tensor]:
+    def _reference(self, trial: Trial, inputs: list[Argument]) -> list[torch.Tensor]:
         """Returns the reference's results, cached for all configurations and both runs of a call."""
         if self._wanted is None or self._wanted[0] is not inputs:
-            self._wanted = inputs, self.exercise.expected(exact(inputs))
+            self._wanted = inputs, trial.exercise.expected(exact(inputs))
         return self._wanted[1]
 
     def _evidence(self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted) -> Evidence:
         constants, history = {**self.run.process.constants, **trial.constants}, self.run.history
         return Evidence(
-            self.exercise, self.run.submission, trial, inputs, reply, wanted, constants,
+            self.run.submission, trial, inputs, reply, wanted, constants,
             history.right_when_contiguous, history.right_bounds, history.right_trials,
         )  # fmt: skip
 

@@ -75,7 +75,7 @@ def wrong_in_a_sample(run: Run, interpreted: Interpreted, trial: Trial) -> Verdi
 
 def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PROGRAMS) -> Verdict:
     """Returns the failure that a sample of the programs shows, or a skip whose note says what was judged."""
-    exercise, known = interpreted.exercise, run.history.kernels
+    exercise, known = trial.exercise, run.history.kernels
     tables = _tables(run, trial, exercise.arguments)
     if tables is None:
         return Verdict(SKIPPED, NOT_RUN, note=NEEDS_GPU)
@@ -83,18 +83,18 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
     shapes = _shapes_of(exercise, inputs)
     replies: list[Reply] = []
-    call = run.recorded_call(exercise, trial, inputs).call
+    call = run.recorded_call(trial, inputs).call
     if sum(buffer.bytes for buffer in call.buffers) > MOST_BYTES:
         return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU} with more than {MOST_BYTES >> 30} GiB")
     configs = call.usable_configs[:1] or [0]
     kernels = kernels_of(call, configs[0])
     while configs:
         one = replace(trial, config=configs.pop(0))
-        reply = run.sample(exercise, one, inputs, own, programs)
+        reply = run.sample(one, inputs, own, programs)
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
             id = UNJUDGED if known and kernels not in known else NOT_RUN
             return Verdict(SKIPPED, id, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
-        believing = partial(run.sample, exercise, one, inputs, own, programs, believe=True)
+        believing = partial(run.sample, one, inputs, own, programs, believe=True)
         found, results = interpreted.without_values(one, inputs, reply, shapes, believing)
         if found is None:
             of_results = (_of_result(*pair, tables) for pair in zip(results, reply.sampled))

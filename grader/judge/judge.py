@@ -47,8 +47,8 @@ class Judge:
 
     def __post_init__(self) -> None:
         self.speed = MeasuredSpeed(self.exercise, self.run, self.launch_plan)
-        self.interpreted = Interpreted(self.exercise, self.run)
-        self.suspects = LikelyCauses(self.exercise, self.run)
+        self.interpreted = Interpreted(self.run)
+        self.suspects = LikelyCauses(self.run)
 
     def begin(self, uses: list[Use]) -> None:
         """Records and compiles the calls of these uses in the background, as far as it is known that it is needed."""
@@ -59,12 +59,12 @@ class Judge:
         least = ALWAYS if self.run.replays is None else ON_A_GPU
         compiled = [use for use in uses if use.compiled_where >= least]
         recorded = [one for use in uses if use.is_recorded_ahead for one in use.foreseen(self)]
-        self.run.record_in_drawn_order(self.exercise, recorded, between=lambda: self.compile_ahead(compiled))
+        self.run.record_in_drawn_order(recorded, between=lambda: self.compile_ahead(compiled))
 
     def compile_ahead(self, uses: list[Use]) -> None:
         """Begins to compile the calls of these uses, on cores that are idle: each is compiled sooner or later."""
         foreseen = [one for use in uses for one in use.foreseen(self)]
-        self.run.compile_ahead(self.exercise, in_turns(foreseen) if processes_here() > 1 else foreseen)
+        self.run.compile_ahead(in_turns(foreseen) if processes_here() > 1 else foreseen)
 
     def cancel_if_wrong(self, verdict: Verdict) -> Verdict:
         """Returns this verdict on values. If they are wrong, what only right values need is compiled no more."""
@@ -74,7 +74,7 @@ class Judge:
 
     def refusal(self, asked: Unpromised) -> Callable[[Trial], Verdict]:
         """Returns what judges whether the entry refuses a call that the lesson does not promise."""
-        return partial(refused_call, self.run, self.exercise, asked)
+        return partial(refused_call, self.run, asked)
 
     def traffic(self, trial: Trial, limits: cost.TrafficLimits, at_once: int) -> Verdict:
         """Judges the bytes moved per argument; the values have to be right too.
@@ -103,7 +103,7 @@ class Judge:
         packed = self.launch_plan(trial)
         if isinstance(packed, Verdict):
             return packed
-        return on_gpu.large(self.run, self.exercise, trial, packed, self.run.history.atomics)
+        return on_gpu.large(self.run, trial, packed, self.run.history.atomics)
 
     def up_to_a_failure(self, trials: list[Trial], judge: Callable[[Trial], Verdict]) -> list[Verdict]:
         """Returns the verdicts in order, up to the first that is no pass."""
@@ -122,15 +122,15 @@ class Judge:
             fits = packed.id != Cause.DOES_NOT_FIT  # it need not fit a GPU that the test leaves out
             return packed if fits else not_asked(expected, run.model) or packed
         code = compiled_verdict(packed.plan, expected, run.submission, self.exercise, run.model, run.filename)
-        if code.outcome == PASS and (race := compiler_race(run, self.exercise, trial)):
+        if code.outcome == PASS and (race := compiler_race(run, trial)):
             return race
-        return self.speed.instead_of(amd_code.told_with(code, run, self.exercise, trial), trial)
+        return self.speed.instead_of(amd_code.told_with(code, run, trial), trial)
 
     def launch_plan(self, trial: Trial, inputs: list[Argument] | None = None) -> PackedPlan | Verdict:
         """Returns the launch plan of a trial, ready to be replayed, or the verdict that says why there is none."""
         run, exercise = self.run, self.exercise
         try:
-            packed = run.launch_plan(exercise, trial, inputs=inputs)
+            packed = run.launch_plan(trial, inputs=inputs)
         except BadPlan as refused:
             failure = Failure("not-recordable", message=str(refused))
             return compiler_refusal(failure, run.submission, exercise, run.model)
@@ -195,9 +195,9 @@ class Judge:
         if verdict.outcome == PASS and self.run.replays is not None and any(all(one.grid) for one in first.launches):
             verdict = self._replayed(trial, inputs, first.launches) or verdict
         if verdict.outcome == PASS:
-            self.run.history.add_right(self.exercise, trial, inputs, first.launches)
+            self.run.history.add_right(trial, inputs, first.launches)
             return verdict, first
-        self.run.history.add_wrong(self.exercise, trial, inputs)
+        self.run.history.add_wrong(trial, inputs)
         self.suspects.wrong(trial, inputs, verdict, blame)
         if self.run.empty:
             blame_empty_regions(verdict, self.run.empty)
@@ -209,4 +209,4 @@ class Judge:
         if isinstance(packed, Verdict):
             return packed
         atomics = any(launch.atomics for launch in launches)
-        return on_gpu.complaint(self.run, self.exercise, trial, packed, inputs, atomics)
+        return on_gpu.complaint(self.run, trial, packed, inputs, atomics)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain.blame import blame_a_number
 from grader.explain.causes import Cause
@@ -24,7 +23,6 @@ MOST_SECONDS = MOST_COMPUTING / 4  # of a core for all recordings so far: the pr
 
 @dataclass
 class LikelyCauses:
-    exercise: Exercise
     run: Run
     compared_alone: int = 0  # wrong calls that were made once more, as the first of a process
 
@@ -43,13 +41,13 @@ class LikelyCauses:
             return
         self.compared_alone += 1
         try:
-            here = [self.run.recorded_call(self.exercise, trial, inputs, again).call for again in (False, True)]
-            alone = self.run.recorded_alone(self.exercise, trial, inputs).call
+            here = [self.run.recorded_call(trial, inputs, again).call for again in (False, True)]
+            alone = self.run.recorded_alone(trial, inputs).call
         except ChildEnded:
             return
-        found = (depends_on_earlier_calls(call, alone, self.exercise) for call in here)
+        found = (depends_on_earlier_calls(call, alone, trial.exercise) for call in here)
         if told := next(filter(None, found), None):
-            add_to(verdict, told, self.run.submission, self.exercise)
+            add_to(verdict, told, self.run.submission, trial.exercise)
 
     def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
         """Blames numbers in the code that stand for block sizes, if calls were right until the block sizes changed."""

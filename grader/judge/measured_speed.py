@@ -56,7 +56,7 @@ class MeasuredSpeed:
         packed = self.launch_plan(trial)
         if isinstance(packed, Verdict):
             return packed
-        return speed_verdict(self.run, self.exercise, trial, packed, use.anchor, gate, medals)
+        return speed_verdict(self.run, trial, packed, use.anchor, gate, medals)
 
     def instead_of(self, predicted: Verdict, trial: Trial | None = None) -> Verdict:
         """Returns a pass with the prediction as advice if the GPU is fast, or the verdict as predicted.

@@ -12,7 +12,6 @@ import math
 import statistics
 from collections.abc import Callable, Iterator
 
-from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain.medal_words import BRONZE, GOLD, LEAST_OF_SOLUTION, SILVER, Medal
 from grader.gpu.answers import Measurement
@@ -32,7 +31,7 @@ SAMPLES_OF = Callable[[Run, PackedPlan], Iterator[Measurement]]
 
 
 def medal_after(
-    run: Run, exercise: Exercise, trial: Trial, yours: list[float], more: Iterator[Measurement], sampled: SAMPLES_OF
+    run: Run, trial: Trial, yours: list[float], more: Iterator[Measurement], sampled: SAMPLES_OF
 ) -> Medal | None:
     """Returns the medal of a kernel that was fast enough; None where there is no solution to compare it with.
 
@@ -43,12 +42,12 @@ def medal_after(
         return None
     if run.submission.source == run.folder.solution_file.read_bytes():
         return Medal(GOLD, 1.0)
-    pairs = _pairs(run, exercise, trial, yours, more, sampled, lambda *pairs: bool(medal_of(*pairs)))
+    pairs = _pairs(run, trial, yours, more, sampled, lambda *pairs: bool(medal_of(*pairs)))
     return _medal(*pairs) if pairs else None
 
 
 def compared_with_solution(
-    run: Run, exercise: Exercise, trial: Trial, yours: list[float], more: Iterator[Measurement], sampled: SAMPLES_OF,
+    run: Run, trial: Trial, yours: list[float], more: Iterator[Measurement], sampled: SAMPLES_OF,
     least: float,
 ) -> tuple[str, Medal] | None:  # fmt: skip
     """Returns FAST, SLOW or MORE, for a kernel that has to reach `least` of the solution's speed, and its medal.
@@ -63,12 +62,12 @@ def compared_with_solution(
         outcome = _decided(yours, theirs, least).outcome
         return outcome == SLOW or outcome == FAST and bool(medal_of(yours, theirs))
 
-    pairs = _pairs(run, exercise, trial, yours, more, sampled, is_told)
+    pairs = _pairs(run, trial, yours, more, sampled, is_told)
     return (_decided(*pairs, least).outcome, _medal(*pairs)) if pairs else None
 
 
 def _pairs(
-    run: Run, exercise: Exercise, trial: Trial, yours: list[float], more: Iterator[Measurement], sampled: SAMPLES_OF,
+    run: Run, trial: Trial, yours: list[float], more: Iterator[Measurement], sampled: SAMPLES_OF,
     is_told: Callable[[list[float], list[float]], bool],
 ) -> tuple[list[float], list[float]] | None:  # fmt: skip
     """Returns as many shares of the kernel as of the solution, enough to decide or all that may be drawn.
@@ -80,7 +79,7 @@ def _pairs(
     solution = Run(run.folder, "solutions", run.seed, run.model, run.sandboxed, run.replays, trusted=True)
     theirs: list[float] = []
     try:
-        packed = solution.launch_plan(exercise, trial)
+        packed = solution.launch_plan(trial)
         if packed.plan.error is not None or packed.plan.refusals:
             return None
         with contextlib.suppress(WrongWhileTimed):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from grader.course.exercise import Exercise
 from grader.course.trial import Trial, short_dtype
 from grader.course.wanted_results import Wanted, wanted_of
 from grader.explain import gpu_findings
@@ -22,29 +21,27 @@ from grader.wire.messages import TensorSpec
 from grader.wire.reply import spec_and_bytes, tensor_of
 
 
-def complaint(
-    run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, inputs: list[Argument], atomics: bool
-) -> Verdict | None:
+def complaint(run: Run, trial: Trial, packed: PackedPlan, inputs: list[Argument], atomics: bool) -> Verdict | None:
     """Returns what is wrong with a call on these inputs, in any configuration; None if nothing is.
 
     atomics: whether the call adds by atomics, so that repeats may differ by rounding. Raises GpuBusy, MachineFault.
     """
     specs, storages = [], b""
-    for name, tensor in tensors_of(exercise.arguments, inputs):
+    for name, tensor in tensors_of(trial.arguments, inputs):
         spec, data = spec_and_bytes(name, tensor, len(storages))
         specs.append(spec)
         storages += data
     given = exact(inputs)
-    expected = dict(zip(wanted_of(exercise, trial), exercise.expected(given), strict=True))
-    if (other := other_result(exercise, trial, packed)) is not None:
+    expected = dict(zip(wanted_of(trial), trial.exercise.expected(given), strict=True))
+    if (other := other_result(trial, packed)) is not None:
         return other
     if any(packed.plan.results[wanted.name].shape != list(ref.shape) for wanted, ref in expected.items()):
-        return gpu_findings.another_result(exercise.entry)
+        return gpu_findings.another_result(trial.exercise.entry)
     for config in packed.plan.usable_configs:
         try:
-            reply, data = run.gpu.check(packed, config, specs, storages, exercise.written)
+            reply, data = run.gpu.check(packed, config, specs, storages, trial.exercise.written)
         except ReplayEnded as ended:
-            return _short_of_memory(run, exercise, trial, packed) if ended.how == "no-room" else fault_of(ended)
+            return _short_of_memory(run, trial, packed) if ended.how == "no-room" else fault_of(ended)
         outputs = {spec.name: tensor_of(spec, data) for spec in _specs(reply, data)}
         compared = ((one, compare(outputs[one.name], ref, one.bound, given)) for one, ref in expected.items())
         wrong = (
@@ -52,7 +49,7 @@ def complaint(
         )
         found = _seen_in_repeats(Replayed.from_json(reply), atomics) or next(wrong, None)
         if found is not None:
-            return _more_direct(found, run, exercise, trial, inputs)
+            return _more_direct(found, run, trial, inputs)
     return None
 
 
@@ -60,62 +57,62 @@ def _specs(reply: dict, data: bytes) -> list[TensorSpec]:
     return [TensorSpec.from_json(output, len(data)) for output in reply["outputs"]]
 
 
-def large(run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, atomics: bool) -> Verdict:
+def large(run: Run, trial: Trial, packed: PackedPlan, atomics: bool) -> Verdict:
     """Returns the verdict on a call whose inputs are drawn on the GPU and whose result is compared there.
 
     atomics: as for `complaint`. Raises GpuBusy, MachineFault.
     """
-    if (other := other_result(exercise, trial, packed)) is not None:
+    if (other := other_result(trial, packed)) is not None:
         return other
-    needed, memory = bytes_needed(exercise, trial, packed), run.gpu.device.model.memory_bytes
+    needed, memory = bytes_needed(trial, packed), run.gpu.device.model.memory_bytes
     if needed > SHARE_OF_MEMORY * memory:
         too_large = Verdict(SKIPPED, NOT_RUN, note=f"needs {needed / 1e9:.0f} GB of GPU memory")
-        return blame(exercise, trial, packed, memory) or too_large
+        return blame(trial, packed, memory) or too_large
     seeds = seeds_of(run, trial)
     worst = 0.0
     for config in packed.plan.usable_configs:
         try:
             alone = needed > SHARE_BESIDE_OTHERS * memory
-            reply = run.gpu.draw(packed, config, run.folder, seeds, alone, **asked_of(exercise, trial))
+            reply = run.gpu.draw(packed, config, run.folder, seeds, alone, **asked_of(trial))
         except ReplayEnded as ended:
             if ended.how == "no-room":
                 short = Verdict(SKIPPED, NOT_RUN, note="the GPU has too little free memory")
-                return blame(exercise, trial, packed, memory) or short
+                return blame(trial, packed, memory) or short
             return fault_of(ended)
         summaries = {name: Summary(**summary) for name, summary in reply["summaries"].items()}
         if any(summary.shape != packed.plan.results[name].shape for name, summary in summaries.items()):
-            return gpu_findings.another_result(exercise.entry)
+            return gpu_findings.another_result(trial.exercise.entry)
         wrong = (gpu_findings.wrong_summary(name, summary) for name, summary in summaries.items() if summary.wrong)
         found = _seen_in_repeats(Replayed.from_json(reply), atomics) or next(wrong, None)
         if found is not None:
-            return _more_direct(found, run, exercise, trial)
+            return _more_direct(found, run, trial)
         worst = max(worst, *(summary.largest_error for summary in summaries.values()))
     return Verdict(PASS, figures={"largest_error": worst})
 
 
-def _short_of_memory(run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan) -> Verdict:
+def _short_of_memory(run: Run, trial: Trial, packed: PackedPlan) -> Verdict:
     """Returns the verdict on a small call that found no memory. Raises MachineFault if another program has it."""
-    if (blamed := blame(exercise, trial, packed, run.gpu.device.model.memory_bytes)) is None:
+    if (blamed := blame(trial, packed, run.gpu.device.model.memory_bytes)) is None:
         raise MachineFault("the GPU has no memory left: another program uses it")
     return blamed
 
 
-def asked_of(exercise: Exercise, trial: Trial) -> dict:
+def asked_of(trial: Trial) -> dict:
     """Returns what a replay process needs to draw the inputs of a call and to compare its results."""
     return {
         "data": [to_json(recipe) for recipe in trial.data],
         "dtype": str(trial.dtype).removeprefix("torch."),
-        "bounds": {wanted.name: wanted.bound for wanted in wanted_of(exercise, trial)},
+        "bounds": {wanted.name: wanted.bound for wanted in wanted_of(trial)},
     }
 
 
-def other_result(exercise: Exercise, trial: Trial, packed: PackedPlan) -> Verdict | None:
+def other_result(trial: Trial, packed: PackedPlan) -> Verdict | None:
     """Returns the failure of an entry that returns other results for a large call than for small calls; else None.
 
     The shape is left to the comparison, which knows the reference's.
     """
-    right = all(_is_there(wanted, packed.plan) for wanted in wanted_of(exercise, trial))
-    return None if right else gpu_findings.another_result(exercise.entry)
+    right = all(_is_there(wanted, packed.plan) for wanted in wanted_of(trial))
+    return None if right else gpu_findings.another_result(trial.exercise.entry)
 
 
 def _is_there(wanted: Wanted, plan: Plan) -> bool:
@@ -141,13 +138,11 @@ def seeds_of(run: Run, trial: Trial) -> list[int]:
     return [seed_for(run.seed, run.folder.id, trial.name, dtype, place) for place in places]
 
 
-def _more_direct(
-    found: Verdict, run: Run, exercise: Exercise, trial: Trial, inputs: list[Argument] | None = None
-) -> Verdict:
+def _more_direct(found: Verdict, run: Run, trial: Trial, inputs: list[Argument] | None = None) -> Verdict:
     """Returns the compiler's mistake if it explains values that only a GPU gets wrong; else `found`."""
     if found.id not in (Cause.WRONG_ON_GPU, Cause.RACE):
         return found
-    return compiler_race(run, exercise, trial, inputs) or found
+    return compiler_race(run, trial, inputs) or found
 
 
 def _seen_in_repeats(found: Replayed, atomics: bool) -> Verdict | None:

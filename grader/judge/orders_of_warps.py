@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain.verdict import Verdict
 from grader.explain.waiting_warps import in_any_order
@@ -27,13 +26,12 @@ from grader.wire.reply import Reply
 class OrdersOfWarps:
     """Judges each pair of accesses of each kernel once."""
 
-    exercise: Exercise
     run: Run
     _known: dict[str, Conflict | None] = field(default_factory=dict)
 
     def are_in_question(self, trial: Trial, inputs: list[Argument], reply: Reply) -> bool:
         """Returns whether a launch of a call reads memory that it writes, with several warps."""
-        call = self.run.recorded_call(self.exercise, trial, inputs).call
+        call = self.run.recorded_call(trial, inputs).call
         return any(
             launch.updated and _warps(kernel) > 1 for launch, kernel in zip(reply.launches, _launched(call, trial))
         )
@@ -43,7 +41,7 @@ class OrdersOfWarps:
 
         `reply`: to its second run, with its meetings: the loads and stores of the same bytes.
         """
-        launched = list(_launched(self.run.recorded_call(self.exercise, trial, inputs, again=True).call, trial))
+        launched = list(_launched(self.run.recorded_call(trial, inputs, again=True).call, trial))
         for meeting in reply.meetings:
             kernel = launched[meeting.launch] if 0 <= meeting.launch < len(launched) else None
             if kernel is None or not may_matter(meeting, _warps(kernel)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.explain import failures
 from grader.explain.unpromised_calls import Unpromised, accepted, another_error, too_late
@@ -12,15 +11,17 @@ from grader.judge.run import Run
 from grader.numerics.arguments import without_values
 
 
-def refused_call(run: Run, exercise: Exercise, asked: Unpromised, trial: Trial) -> Verdict:
+def refused_call(run: Run, asked: Unpromised, trial: Trial) -> Verdict:
     inputs = without_values(trial.data, trial.dtype)
-    call = run.recorded_call(exercise, trial, inputs).call
-    if (early := not_begun(run, exercise, call)) is not None:
+    call = run.recorded_call(trial, inputs).call
+    if (early := not_begun(run, trial.exercise, call)) is not None:
         return early
     if call.error is None:
-        return accepted(exercise.entry, asked)
+        return accepted(trial.exercise.entry, asked)
     if call.error.type != asked.error or call.error.kind != "host":
-        return another_error(exercise.entry, asked, failures.call_failure(call.error, run.submission, exercise))
+        return another_error(
+            trial.exercise.entry, asked, failures.call_failure(call.error, run.submission, trial.exercise)
+        )
     if call.begun:
-        return too_late(exercise.entry, asked)
+        return too_late(trial.exercise.entry, asked)
     return Verdict(PASS, note=f"{asked.error}: {failures.shortened(' '.join(call.error.message.split()))}")

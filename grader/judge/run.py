@@ -13,7 +13,6 @@ from functools import cached_property
 import torch
 
 from grader.compiler.machine_code import MachineCode
-from grader.course.exercise import Exercise
 from grader.course.folder import Folder
 from grader.course.regions import empty_regions
 from grader.course.trial import Trial
@@ -175,11 +174,9 @@ class Run:
         """Returns the arguments of a trial: the same for the same seed, whatever ran before."""
         return trial.inputs(self.seed, self.folder.id)
 
-    def recorded_call(
-        self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False
-    ) -> PackedCall:
+    def recorded_call(self, trial: Trial, inputs: list[Argument], again: bool = False) -> PackedCall:
         """Returns the recorded call with these inputs, without their values; again: of a second call. Cached."""
-        request = _record_request(exercise, trial, inputs)
+        request = _record_request(trial, inputs)
         key = repr(request), again
         self._wait_for(key)
         if key not in self._recorded_calls:
@@ -211,9 +208,7 @@ class Run:
             with self._news:
                 self._news.wait_for(lambda: key in self._recorded_calls or self._ahead is None)
 
-    def record_in_drawn_order(
-        self, exercise: Exercise, foreseen: list[Foreseen], between: Callable[[], None] = lambda: None
-    ) -> None:
+    def record_in_drawn_order(self, foreseen: list[Foreseen], between: Callable[[], None] = lambda: None) -> None:
         """Records calls that will be asked for, each twice and with others between, in orders that the seed draws.
 
         So the state that a file keeps from one call, or what it does in some calls only, meets other calls than it was
@@ -229,7 +224,7 @@ class Run:
                     continue
                 try:
                     call = self.recorded_call(
-                        exercise, one.trial, without_values(one.trial.data, one.trial.dtype), again=number % 2 == 0
+                        one.trial, without_values(one.trial.data, one.trial.dtype), again=number % 2 == 0
                     ).call
                 except ChildEnded:  # raised again to the test that asks for it
                     return
@@ -243,61 +238,59 @@ class Run:
     def _seconds_of_recording(self) -> float:
         return self.process.seconds_of_a_core + self.front_end.seconds_of_a_core
 
-    def recorded_alone(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> PackedCall:
+    def recorded_alone(self, trial: Trial, inputs: list[Argument]) -> PackedCall:
         """Returns the recorded call with these inputs, without their values, as the first call of a process."""
         if self.sandboxed:  # a sandbox has room for one child
             self._wait_for(None)
             self.process.end()
-            return self._record(_record_request(exercise, trial, inputs), self.process)
+            return self._record(_record_request(trial, inputs), self.process)
         another = SubmissionProcess(self.submission, self.filename, self.model, spent=self.process.spent)
         try:
-            return self._record(_record_request(exercise, trial, inputs), another)
+            return self._record(_record_request(trial, inputs), another)
         finally:
             another.end()
 
     def _record(self, request: RecordRequest, process: SubmissionProcess) -> PackedCall:
         return PackedCall(record_call(request, process, self.front_end, RECORD_LIMIT))
 
-    def call(self, exercise: Exercise, trial: Trial, inputs: list[Argument], again: bool = False, **options) -> Reply:
+    def call(self, trial: Trial, inputs: list[Argument], again: bool = False, **options) -> Reply:
         """Records a call of the entry, interprets it, and returns the reply. `options` are fields of InterpretRequest.
 
         `again`: a second call on the same inputs. Raises ChildEnded, MachineFault.
         """
-        recorded = self.recorded_call(exercise, trial, inputs, again)
-        reply = recorded.reply(exercise.written)
+        recorded = self.recorded_call(trial, inputs, again)
+        reply = recorded.reply(trial.exercise.written)
         if reply.error is not None or reply.refusals:
             return reply
-        return self._carried_out(exercise, trial, inputs, recorded, **options)
+        return self._carried_out(trial, inputs, recorded, **options)
 
-    def call_with_products(self, exercise: Exercise, trial: Trial, inputs: list[Argument]) -> Reply | None:
+    def call_with_products(self, trial: Trial, inputs: list[Argument]) -> Reply | None:
         """Returns the reply to the call with sums turned into products, as the compiler does it; None without any."""
-        recorded = self.recorded_call(exercise, trial, inputs)
+        recorded = self.recorded_call(trial, inputs)
         texts = [self.machine_code.with_products(kernel) for kernel in recorded.call.kernels]
         if not any(texts):
             return None
         sources = [text or kernel.source for text, kernel in zip(texts, recorded.call.kernels)]
-        return self._carried_out(exercise, trial, inputs, recorded.with_sources(sources))
+        return self._carried_out(trial, inputs, recorded.with_sources(sources))
 
-    def _carried_out(
-        self, exercise: Exercise, trial: Trial, inputs: list[Argument], recorded: PackedCall, **options
-    ) -> Reply:
+    def _carried_out(self, trial: Trial, inputs: list[Argument], recorded: PackedCall, **options) -> Reply:
         specs, blob = [], recorded.blob
-        for name, tensor in tensors_of(exercise.arguments, inputs):
+        for name, tensor in tensors_of(trial.arguments, inputs):
             spec, data = spec_and_bytes(name, tensor, len(blob))
             specs.append(spec)
             blob += data
-        return self._interpreted(exercise, trial, recorded, specs, blob, **options)
+        return self._interpreted(trial, recorded, specs, blob, **options)
 
     def sample(
-        self, exercise: Exercise, trial: Trial, inputs: list[Argument], tables: list[torch.Tensor], programs: int,
+        self, trial: Trial, inputs: list[Argument], tables: list[torch.Tensor], programs: int,
         **options,
     ) -> Reply:  # fmt: skip
         """Runs some programs of each launch on inputs without values: their memory repeats the `tables` of a Sample.
 
         `options` are fields of InterpretRequest. Raises ChildEnded, MachineFault.
         """
-        recorded = self.recorded_call(exercise, trial, inputs)
-        reply = recorded.reply(exercise.written)
+        recorded = self.recorded_call(trial, inputs)
+        reply = recorded.reply(trial.exercise.written)
         if reply.error is not None or reply.refusals:
             return reply
         blob, places = recorded.blob, []
@@ -305,18 +298,18 @@ class Run:
             data = table.view(torch.uint8).numpy().tobytes()
             places.append((len(blob), len(data)) if data else None)
             blob += data
-        specs = [spec_of(name, tensor) for name, tensor in tensors_of(exercise.arguments, inputs)]
+        specs = [spec_of(name, tensor) for name, tensor in tensors_of(trial.arguments, inputs)]
         sample = Sample(programs, self.seed, places)
-        return self._interpreted(exercise, trial, recorded, specs, blob, sample=sample, **options)
+        return self._interpreted(trial, recorded, specs, blob, sample=sample, **options)
 
     def _interpreted(
-        self, exercise: Exercise, trial: Trial, recorded: PackedCall, specs: list[TensorSpec], blob: bytes, **options
+        self, trial: Trial, recorded: PackedCall, specs: list[TensorSpec], blob: bytes, **options
     ) -> Reply:
-        writable = exercise.written
+        writable = trial.exercise.written
         request = InterpretRequest(
             *recorded.places, self.filename, specs, writable,
-            [one.name for one in exercise.returned], list(exercise.updates),
-            config=trial.config, limit=exercise.time_limit, **options,
+            [one.name for one in trial.exercise.returned], list(trial.exercise.updates),
+            config=trial.config, limit=trial.exercise.time_limit, **options,
         )  # fmt: skip
         ran = self.interpreter.ask(request, blob)
         self.lines.add(ran)
@@ -324,7 +317,6 @@ class Run:
 
     def launch_plan(
         self,
-        exercise: Exercise,
         trial: Trial,
         texts: tuple[str, ...] = (),
         inputs: list[Argument] | None = None,
@@ -335,18 +327,20 @@ class Run:
         Raises ChildEnded, MachineFault, BadPlan.
         """
         given = inputs or without_values(trial.data, trial.dtype)
-        specs = _specs(exercise, given)
-        call = self.recorded_call(exercise, trial, given).call
-        results = results_by_name(call.returned, specs, [one.name for one in exercise.returned], exercise.updates)
+        specs = _specs(trial, given)
+        call = self.recorded_call(trial, given).call
+        results = results_by_name(
+            call.returned, specs, [one.name for one in trial.exercise.returned], trial.exercise.updates
+        )
         return PackedPlan.of(self.machine_code.plan(call, specs, results, texts), specs)
 
-    def compile_ahead(self, exercise: Exercise, foreseen: list[Foreseen]) -> None:
+    def compile_ahead(self, foreseen: list[Foreseen]) -> None:
         """Begins to compile calls that will be asked for, up to the first that cannot be recorded."""
         for one in foreseen:
             if one.if_right and self.history.values_are_wrong:
                 continue
             try:
-                call = self.recorded_call(exercise, one.trial, without_values(one.trial.data, one.trial.dtype)).call
+                call = self.recorded_call(one.trial, without_values(one.trial.data, one.trial.dtype)).call
             except ChildEnded:  # raised again to the test that asks for it
                 return
             if call.error is not None or call.refusals or self._ending:
@@ -378,14 +372,14 @@ class Run:
         self.machine_code.end()
 
 
-def _record_request(exercise: Exercise, trial: Trial, inputs: list[Argument]) -> RecordRequest:
-    specs, numbers = _specs(exercise, inputs), numbers_of(inputs)
-    return RecordRequest(exercise.entry, specs, trial.constants, numbers, trial.small_dots, trial.begins)
+def _record_request(trial: Trial, inputs: list[Argument]) -> RecordRequest:
+    specs, numbers = _specs(trial, inputs), numbers_of(inputs)
+    return RecordRequest(trial.exercise.entry, specs, trial.constants, numbers, trial.small_dots, trial.begins)
 
 
-def _specs(exercise: Exercise, given: list[Argument]) -> list[TensorSpec]:
+def _specs(trial: Trial, given: list[Argument]) -> list[TensorSpec]:
     """Returns the specs of the tensors among the arguments."""
-    return [spec_of(name, tensor) for name, tensor in tensors_of(exercise.arguments, given)]
+    return [spec_of(name, tensor) for name, tensor in tensors_of(trial.arguments, given)]
 
 
 def _files_of(folder: Folder) -> dict:

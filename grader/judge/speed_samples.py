@@ -36,35 +36,31 @@ def not_timed(model: GpuModel, anchor: str, since: str) -> str:
     return ""
 
 
-def speed_verdict(
-    run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, anchor: str, gate: Gate, medals: bool = False
-) -> Verdict:
+def speed_verdict(run: Run, trial: Trial, packed: PackedPlan, anchor: str, gate: Gate, medals: bool = False) -> Verdict:
     """Returns the verdict on a call's speed. medals: whether a kernel that passes is compared with the solution, too.
 
     A kernel that misses a gate which was measured on another GPU is compared in any case. Raises GpuBusy, MachineFault.
     """
-    if (other := other_result(exercise, trial, packed)) is not None:
+    if (other := other_result(trial, packed)) is not None:
         return other
     try:
-        return _measured(run, exercise, trial, packed, anchor, gate, medals)
+        return _measured(run, trial, packed, anchor, gate, medals)
     except WrongWhileTimed as wrong:
         return speed.wrong_while_timed(str(wrong))
     except ReplayEnded as ended:
         if ended.how == "no-room":
-            blamed = blame(exercise, trial, packed, run.gpu.device.model.memory_bytes)
+            blamed = blame(trial, packed, run.gpu.device.model.memory_bytes)
             return blamed or speed.no_room()
         return fault_of(ended)
 
 
-def _measured(
-    run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, anchor: str, gate: Gate, medals: bool
-) -> Verdict:
+def _measured(run: Run, trial: Trial, packed: PackedPlan, anchor: str, gate: Gate, medals: bool) -> Verdict:
     """Returns the verdict, from samples until the rule has decided. Raises WrongWhileTimed, ReplayEnded, GpuBusy."""
     measured = _what_is_measured(run, trial, anchor, gate.share)
     earlier = run.earlier.of(measured) if run.earlier else []
     samples: list[Measurement] = []
     useless = 0
-    drawn = samples_of(run, exercise, trial, packed, anchor)
+    drawn = samples_of(run, trial, packed, anchor)
     for sample in drawn:
         if sample.wrong:
             raise WrongWhileTimed(sample.wrong)
@@ -80,18 +76,18 @@ def _measured(
             break
     if run.earlier:
         run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
-    found = _speed_of(samples, decision, exercise, packed, anchor, gate.share)
+    found = _speed_of(samples, decision, trial.exercise, packed, anchor, gate.share)
     if run.gpu.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
         return speed.impossible(found)
 
     def sampled(other: Run, of_other: PackedPlan) -> Iterator[Measurement]:
-        return samples_of(other, exercise, trial, of_other, anchor)
+        return samples_of(other, trial, of_other, anchor)
 
     if decision.outcome == FAST:
-        found.medal = medal_after(run, exercise, trial, shares, drawn, sampled) if medals else None
+        found.medal = medal_after(run, trial, shares, drawn, sampled) if medals else None
         return speed.fast_enough(found)
     if decision.outcome == SLOW and gate.of_solution:
-        compared = compared_with_solution(run, exercise, trial, shares, drawn, sampled, gate.of_solution)
+        compared = compared_with_solution(run, trial, shares, drawn, sampled, gate.of_solution)
         if compared is None:
             return speed.not_compared(found, gate.measured_on)
         found.elsewhere = Elsewhere(gate.measured_on, gate.of_solution, *compared)
@@ -105,7 +101,7 @@ def _measured(
     return speed.too_noisy(found)
 
 
-def samples_of(run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, anchor: str) -> Iterator[Measurement]:
+def samples_of(run: Run, trial: Trial, packed: PackedPlan, anchor: str) -> Iterator[Measurement]:
     """Yields samples, each from another process. The first also finds an autotuned kernel's fastest configuration.
 
     If the anchor is a copy, the first also times torch. Raises ReplayEnded, GpuBusy.
@@ -115,7 +111,7 @@ def samples_of(run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, a
     config, number = 0, 0
     while True:
         reply = run.gpu.measure(
-            packed, config, run.folder, **asked_of(exercise, trial), anchor=anchor,
+            packed, config, run.folder, **asked_of(trial), anchor=anchor,
             seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
             choose=number == 0, with_torch=number == 0 and anchor == COPY,
         )  # fmt: skip

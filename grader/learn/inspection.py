@@ -74,11 +74,9 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, str]:
     if not cases:
         raise click.ClickException(f"No test of {run.folder.id} compiles a kernel.")
     case = cases[0]
-    trial = Trial(
-        case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, case.constants, arguments=stated.arguments
-    )
+    trial = Trial(stated, case.test, case.data, DTYPES[stated.dtypes[0]], stated.bound, case.constants)
     texts = {"ptx", "ttgir", *([level] if level and level != "sass" else [])}
-    return launch_plan(run, stated, trial, tuple(sorted(texts))).plan, trial.sizes_label
+    return launch_plan(run, trial, tuple(sorted(texts))).plan, trial.sizes_label
 
 
 # ---- output -------------------------------------------------------------------------------------------------------

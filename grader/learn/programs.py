@@ -13,7 +13,6 @@ from grader.files import write_whole
 from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_it, refuse_what_cannot_run
 
 if TYPE_CHECKING:
-    from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.judge.run import Run
     from grader.learn.program_accesses import TouchedArgument
@@ -38,21 +37,20 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     from grader.processes.faults import ChildEnded
     from grader.show.terminal import busy
 
-    stated = load_test_file(exercise).exercise
-    trial = example_trial(exercise, stated)
+    trial = example_trial(exercise, load_test_file(exercise).exercise)
     run = Run(exercise, submission, SEED)
     try:
         refuse_what_cannot_run(run)
         with busy("Running ..."):
-            reply = run.call(stated, trial, run.inputs(trial), fill="zero", log_accesses=True)
+            reply = run.call(trial, run.inputs(trial), fill="zero", log_accesses=True)
     except ChildEnded:
-        raise click.ClickException(f"{stated.entry} did not come to its end. Next: {judge_it(run)}") from None
+        raise click.ClickException(f"{trial.exercise.entry} did not come to its end. Next: {judge_it(run)}") from None
     finally:
         run.end()
-    _show(exercise, stated, run, trial, reply, svg)
+    _show(exercise, run, trial, reply, svg)
 
 
-def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Reply, svg: Path | None) -> None:
+def _show(folder: Folder, run: Run, trial: Trial, reply: Reply, svg: Path | None) -> None:
     from grader.learn.program_accesses import touched
     from grader.show.terminal import console, shown
 
@@ -62,7 +60,7 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
         what = WHY_IT_STOPPED.get(error.kind, what)
         where = f" in line {error.line}" if error.line else ""
         click.echo(f"It stopped{where}: {what or error.kind}")
-    shapes = _shapes(exercise, trial, reply)
+    shapes = _shapes(trial, reply)
     grids = touched(reply.accesses, shapes)
     out, label = console(), trial.label(run.process.constants)
     grid = f"; {_grids(reply)}" if reply.launches else ""
@@ -79,10 +77,10 @@ def _show(folder: Folder, exercise: Exercise, run: Run, trial: Trial, reply: Rep
     out.print(f"Next: pytest {shown(folder.path)}", markup=False, soft_wrap=True)
 
 
-def _shapes(exercise: Exercise, trial: Trial, reply: Reply) -> dict[str, tuple[int, ...]]:
+def _shapes(trial: Trial, reply: Reply) -> dict[str, tuple[int, ...]]:
     from grader.numerics.data_sets import Data
 
-    given = zip(exercise.arguments, trial.data)
+    given = zip(trial.arguments, trial.data)
     shapes = {name: tuple(data.shape) for name, data in given if isinstance(data, Data)}
     return {name: tuple(result.shape) for name, result in reply.outputs.items()} | shapes
 

@@ -97,8 +97,8 @@ class Sweep:
     def _rates(self, run: Run, size: int, with_torch: bool) -> dict[str, float | None]:
         """Returns rates by chain, in the unit of the curves. Raises _NotMeasured, click.ClickException."""
         trial = trial_of(self.exercise, self.asked.test, resized(self.data, size), self.exercise.dtypes[0])
-        packed = launch_plan(run, self.exercise, trial)
-        if other_result(self.exercise, trial, packed) is not None:
+        packed = launch_plan(run, trial)
+        if other_result(trial, packed) is not None:
             self._refuse(run, f"{self.exercise.entry} returns another result than it should")
         sample = self._sample(run, trial, packed, with_torch)
         if sample.wrong:
@@ -113,7 +113,7 @@ class Sweep:
     def _sample(self, run: Run, trial: Trial, packed: PackedPlan, with_torch: bool) -> Measurement:
         try:
             reply = self.replays.measure(
-                packed, 0, run.folder, **asked_of(self.exercise, trial), anchor=self.anchor,
+                packed, 0, run.folder, **asked_of(trial), anchor=self.anchor,
                 seed=secrets.randbits(62), choose=True, with_torch=with_torch,
             )  # fmt: skip
         except ReplayEnded as ended:

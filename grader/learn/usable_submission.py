@@ -47,13 +47,11 @@ def example_trial(folder: Folder, exercise: Exercise) -> Trial:
     example = exercise.example
     if example is None:
         raise click.ClickException(f"{folder.id} has no small example.")
-    return Trial(
-        "example", example.data, DTYPES[exercise.dtypes[0]], exercise.bound, example.constants,
-        arguments=exercise.arguments, small_dots=True,
-    )  # fmt: skip
+    dtype = DTYPES[exercise.dtypes[0]]
+    return Trial(exercise, "example", example.data, dtype, exercise.bound, example.constants, small_dots=True)
 
 
-def launch_plan(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ...] = ()) -> PackedPlan:
+def launch_plan(run: Run, trial: Trial, texts: tuple[str, ...] = ()) -> PackedPlan:
     """Returns a call of the entry, compiled and not run, with its kernels at the levels of code that `texts` names.
 
     Raises click.ClickException if the call cannot be compiled.
@@ -62,9 +60,9 @@ def launch_plan(run: Run, exercise: Exercise, trial: Trial, texts: tuple[str, ..
     from grader.processes.faults import ChildEnded
 
     try:
-        packed = run.launch_plan(exercise, trial, texts)
+        packed = run.launch_plan(trial, texts)
     except (ChildEnded, BadPlan) as error:
-        said = str(error) if isinstance(error, BadPlan) else f"{exercise.entry} did not come to its end"
+        said = str(error) if isinstance(error, BadPlan) else f"{trial.exercise.entry} did not come to its end"
         raise click.ClickException(f"{said.rstrip('.')}. Next: {judge_it(run)}") from None
     failure = run.process.load_failure or packed.plan.error
     if failure is not None or packed.plan.refusals:

@@ -29,7 +29,6 @@ from grader.wire.reply import Reply, Writers
 
 @dataclass
 class Evidence:
-    exercise: Exercise
     submission: Submission
     trial: Trial
     inputs: list[Argument]
@@ -40,6 +39,10 @@ class Evidence:
     right_before: set[str] = field(default_factory=set)  # bounds of the trials that passed in this run
     right_trials: list[Trial] = field(default_factory=list)  # the trials that passed in this run
     right_results: list[str] = field(default_factory=list)  # names of the results of this call that are right
+
+    @property
+    def exercise(self) -> Exercise:
+        return self.trial.exercise
 
     @property
     def returns(self) -> str:

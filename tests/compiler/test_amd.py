@@ -115,7 +115,7 @@ def test_a_configuration_that_launches_nothing_is_passed_over(steps, note):
     run = SimpleNamespace(
         amd=AMD["gfx1100"], filename="softmax.py", machine_code=code, recorded_call=lambda *_: recorded
     )
-    verdict = told_with(Verdict(PASS, note="sm_90"), run, exercise_of("03_softmax"), Trial("", (), None, ""))
+    verdict = told_with(Verdict(PASS, note="sm_90"), run, Trial(exercise_of("03_softmax"), "", (), None, ""))
     assert verdict.note == f"sm_90; gfx1100: {note}"
 
 

@@ -47,7 +47,7 @@ def kernels_of(folder: Folder, run: Run) -> list[tuple[RecordedKernel, dict[str,
     judge = Judge(load_test_file(folder).exercise, run)
     drawn = [use.trials(judge) for use in asked(load_test_file(folder), DrawnUse)]
     trials = [trial for trials in drawn for trial in trials[::EVERY]]
-    calls = [run.recorded_call(judge.exercise, trial, without_values(trial.data, trial.dtype)).call for trial in trials]
+    calls = [run.recorded_call(trial, without_values(trial.data, trial.dtype)).call for trial in trials]
     assert not any(call.error for call in calls)
     made = [(kernel, trial.constants) for trial, call in zip(trials, calls) for kernel in call.kernels]
     return list({kernel.source: (kernel, constants) for kernel, constants in made}.values())

@@ -103,10 +103,10 @@ def replays_here(monkeypatch) -> ReplaysHere:
     """Give it to a Run as its `replays`."""
     replays, recorded = ReplaysHere(), Run.launch_plan
 
-    def launch_plan(run: Run, exercise, trial, texts=(), inputs=None) -> PackedPlan:
-        made = recorded(run, exercise, trial, texts, inputs)
+    def launch_plan(run: Run, trial, texts=(), inputs=None) -> PackedPlan:
+        made = recorded(run, trial, texts, inputs)
         given = inputs or [one.shape_on("meta", trial.dtype) if hasattr(one, "shape") else one for one in trial.data]
-        made.call, replays.specs = run.recorded_call(exercise, trial, given).call, made.arguments
+        made.call, replays.specs = run.recorded_call(trial, given).call, made.arguments
         return made
 
     on_cpu = partial(Buffers, device="cpu")

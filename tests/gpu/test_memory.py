@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.course.exercise import Exercise
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.trial import Trial
 from grader.gpu.device import Device, device_here
@@ -40,10 +39,10 @@ def judged(tmp_path: Path):
         exercise = load_test_file(FOLDER).exercise
         runs.append(Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
         trial = Judge(exercise, runs[-1]).trial("test", (normal(N), normal(N)), "float32")
-        recording = runs[-1].launch_plan(exercise, trial)
+        recording = runs[-1].launch_plan(trial)
         assert recording.plan.error is None and not recording.plan.refusals
-        verdict = blame(exercise, trial, recording, memory)
-        return " ".join(verdict.lines) if verdict else "", bytes_needed(exercise, trial, recording)
+        verdict = blame(trial, recording, memory)
+        return " ".join(verdict.lines) if verdict else "", bytes_needed(trial, recording)
 
     yield judged
     for run in runs:
@@ -92,7 +91,7 @@ def test_scratch_counts_at_most_once(judged, solution):
 # ---- the calls of the course -----------------------------------------------------------------------------------------
 
 
-def recordings(folder: Folder, run: Run) -> Iterator[tuple[Exercise, Trial, PackedPlan]]:
+def recordings(folder: Folder, run: Run) -> Iterator[tuple[Trial, PackedPlan]]:
     """Of each call that only a GPU gets through, by the solution."""
     file = load_test_file(folder)
     judge, trials = Judge(file.exercise, run), []
@@ -104,12 +103,12 @@ def recordings(folder: Folder, run: Run) -> Iterator[tuple[Exercise, Trial, Pack
     for test in vars(file).values():
         if inspect.isfunction(test) and list(inspect.signature(test).parameters) == ["on_gpu"]:
             test(on_gpu)
-    return ((file.exercise, trial, run.launch_plan(file.exercise, trial)) for trial in trials)
+    return ((trial, run.launch_plan(trial)) for trial in trials)
 
 
 @pytest.fixture(params=all_folders(ROOT), ids=lambda folder: folder.id)
 def largest(request):
-    """(exercise, trial, recording) of the call of an exercise that takes most memory."""
+    """The trial and the launch plan of the call of an exercise that takes most memory."""
     run = Run(request.param, str(request.param.solution_file), seed=1)
     yield max(recordings(request.param, run), key=lambda call: bytes_needed(*call))
     run.end()
@@ -124,11 +123,11 @@ def card(trial: Trial) -> float:
 
 def test_every_call_of_the_course_fits_into_24_gigabytes_or_says_that_it_is_for_larger_cards(largest):
     """By count; whether the count is right: the test after this one, on a GPU."""
-    exercise, trial, recording = largest
-    assert 5e8 < bytes_needed(exercise, trial, recording) < SHARE_OF_MEMORY * card(trial)
+    trial, recording = largest
+    assert 5e8 < bytes_needed(trial, recording) < SHARE_OF_MEMORY * card(trial)
 
 
-def share_used(exercise: Exercise, trial: Trial, recording: PackedPlan) -> float:
+def share_used(trial: Trial, recording: PackedPlan) -> float:
     """The peak of a call, drawn, replayed and compared here, over what is counted for it."""
     from grader.gpu.inside.checking import compared, drawn, replayed
     from grader.gpu.inside.launcher import Functions
@@ -140,10 +139,10 @@ def share_used(exercise: Exercise, trial: Trial, recording: PackedPlan) -> float
     torch.cuda.reset_peak_memory_stats()
     try:
         fill = drawn(data, arguments, seeds)
-        results, _ = replayed(plan, Functions(plan), 0, fill, arguments, exercise.written)
-        summaries = compared(exercise, trial.bounds, results, data, trial.dtype, seeds)
+        results, _ = replayed(plan, Functions(plan), 0, fill, arguments, trial.exercise.written)
+        summaries = compared(trial.exercise, trial.bounds, results, data, trial.dtype, seeds)
         assert not any(summary.wrong for summary in summaries.values())
-        share = torch.cuda.max_memory_allocated() / bytes_needed(exercise, trial, recording)
+        share = torch.cuda.max_memory_allocated() / bytes_needed(trial, recording)
         print(f"{[result.shape for result in results.values()]}: {share:.2f} of what is counted")
         return share
     finally:
@@ -167,7 +166,7 @@ def test_what_is_counted_is_what_is_used(largest, in_full):
     27 takes about half (0.53 to 0.54 on an H100), quick or in full: what is counted for bounds that need all pairs
     covers several pieces at a time. A quick look at a result that cannot be cut takes a third.
     """
-    least = 0.5 if largest[0].cut else 0.6 if in_full else 0.3
+    least = 0.5 if largest[0].exercise.cut else 0.6 if in_full else 0.3
     assert least < share_used(*largest) <= 1
 
 
@@ -197,7 +196,7 @@ def test_other_values_and_layouts_take_no_more_than_is_counted(number, data, dty
     exercise, run = load_test_file(folder).exercise, Run(folder, str(folder.solution_file), seed=1)
     try:
         trial = Judge(exercise, run).trial("test", data, dtype)
-        assert share_used(exercise, trial, run.launch_plan(exercise, trial)) <= 1
+        assert share_used(trial, run.launch_plan(trial)) <= 1
     finally:
         run.end()
 

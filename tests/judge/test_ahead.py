@@ -48,11 +48,11 @@ def of_size(judge: Judge, *sizes: int) -> list:
 def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
     judge = judge()
     trials = [judge.trial(use.test, use.data, "float16") for use in asked(load_test_file(FOLDER), CheckUse)]
-    judge.run.compile_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
+    judge.run.compile_ahead([Foreseen(trial) for trial in trials])
     again = Run(FOLDER, "solutions", seed=1)
     try:
         for trial in trials:
-            ahead, direct = (run.launch_plan(judge.exercise, trial) for run in (judge.run, again))
+            ahead, direct = (run.launch_plan(trial) for run in (judge.run, again))
             assert all(ahead.header[part] == direct.header[part] for part in ("buffers", "steps", "results"))
     finally:
         again.end()
@@ -61,19 +61,19 @@ def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
 def test_what_was_not_foreseen_is_compiled_when_asked(judge):
     judge = judge()
     foreseen, other = of_size(judge, 100, 200)
-    judge.run.compile_ahead(judge.exercise, [Foreseen(foreseen)])
-    assert judge.run.launch_plan(judge.exercise, other).plan.results["z"].shape == [200]
-    assert judge.run.launch_plan(judge.exercise, foreseen, ("llir",)).plan.kernels[0].texts["llir"]
+    judge.run.compile_ahead([Foreseen(foreseen)])
+    assert judge.run.launch_plan(other).plan.results["z"].shape == [200]
+    assert judge.run.launch_plan(foreseen, ("llir",)).plan.kernels[0].texts["llir"]
 
 
 def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
     judge = judge("    if x.numel() == 77:\n        import os\n        os._exit(3)\n")
     trials = of_size(judge, 100, 77, 300)
-    judge.run.compile_ahead(judge.exercise, [Foreseen(trial) for trial in trials])
-    assert judge.run.launch_plan(judge.exercise, trials[2]).plan.results["z"].shape == [300]
-    assert judge.run.launch_plan(judge.exercise, trials[0]).plan.results["z"].shape == [100]
+    judge.run.compile_ahead([Foreseen(trial) for trial in trials])
+    assert judge.run.launch_plan(trials[2]).plan.results["z"].shape == [300]
+    assert judge.run.launch_plan(trials[0]).plan.results["z"].shape == [100]
     with pytest.raises(ChildEnded) as ended:
-        judge.run.launch_plan(judge.exercise, trials[1])
+        judge.run.launch_plan(trials[1])
     assert (ended.value.how, ended.value.detail) == ("exit", "3")
 
 
@@ -83,12 +83,12 @@ def test_an_import_that_runs_out_of_time_is_waited_for_once(tmp_path, monkeypatc
     judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
     try:
         (trial,) = of_size(judge, 9)
-        judge.run.compile_ahead(judge.exercise, [Foreseen(trial)])
+        judge.run.compile_ahead([Foreseen(trial)])
         said = CheckUse.of("test", normal(9), normal(9)).verdict(judge).lines
         assert said[0].startswith("Importing masked_add.py was stopped after 2 s: it was in ")
         assert said[1].endswith('belongs below `if __name__ == "__main__":`.')
         with pytest.raises(ChildEnded) as ended:
-            judge.run.launch_plan(judge.exercise, trial)
+            judge.run.launch_plan(trial)
         assert ended.value is judge.run.process.load_ended
     finally:
         judge.run.end()
@@ -156,7 +156,6 @@ def test_what_waits_for_right_values_is_not_begun_once_one_is_wrong(judge, monke
     both, once, twice = of_size(judge, 208, 301, 301)  # three kernels: N is a multiple of 16, or is none
     twice.constants["BLOCK_N"] = 512
     judge.run.compile_ahead(
-        judge.exercise,
         [Foreseen(once, if_right=True), Foreseen(twice, if_right=True), Foreseen(both, if_right=True), Foreseen(both)],
     )
     if kind is not None:
@@ -193,7 +192,7 @@ def test_a_python_function_in_a_kernel_is_told_as_one_however_often_it_is_compil
 def test_kernels_with_the_files_own_block_sizes_take_turns_with_others(judge, monkeypatch, threads, small, expected):
     """They take longest: begun last, they would be waited for. A child that is alone takes them as they are asked."""
     judge, order = judge(), []
-    monkeypatch.setattr(judge.run, "compile_ahead", lambda _, foreseen: order.extend(one.trial for one in foreseen))
+    monkeypatch.setattr(judge.run, "compile_ahead", lambda foreseen: order.extend(one.trial for one in foreseen))
     monkeypatch.setattr("torch.get_num_threads", lambda: threads)
     sizes = [1, 2, 3, 4, 50, 60]
     own, set = {}, {"BLOCK_N": 64}

@@ -55,7 +55,7 @@ def measured(bench, monkeypatch):
         found.run.replays = SimpleNamespace(device=SimpleNamespace(is_impossible=lambda **rates: False))
         vars(found.run).update(of_run)
         trial = found.judge.trial("test_speed", (normal(4096), normal(4096)), "float32")
-        recording = found.run.launch_plan(found.judge.exercise, trial, ("ptx", "ttgir"))
+        recording = found.run.launch_plan(trial, ("ptx", "ttgir"))
         drawn = Counter()
 
         def samples(run, *_):
@@ -68,7 +68,7 @@ def measured(bench, monkeypatch):
                 yield Measurement([Round({KERNEL: 1.0, ANCHOR: share})] * 7, bytes=1, wrong=wrong)
 
         monkeypatch.setattr(speed_samples, "samples_of", samples)
-        asked = found.run, found.judge.exercise, trial, recording, "copy", gate
+        asked = found.run, trial, recording, "copy", gate
         return speed_samples.speed_verdict(*asked, medals=True), drawn
 
     return measured

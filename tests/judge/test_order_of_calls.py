@@ -22,7 +22,7 @@ def with_host(body: str) -> str:
 def recorded(bench, source: str, seed: int = 1):
     judged = bench(source, seed=seed)
     trials = [judged.judge.trial("test_a_case", (normal(size), normal(size)), "float32") for size in SIZES]
-    judged.run.record_in_drawn_order(judged.judge.exercise, [Foreseen(trial) for trial in trials])
+    judged.run.record_in_drawn_order([Foreseen(trial) for trial in trials])
     return judged
 
 
@@ -74,7 +74,7 @@ def test_from_the_first_wrong_call_on_only_what_is_asked_for_anyway_is_recorded_
     judged.run.process.end()
     before = judged.run.process.printed_bytes
     foreseen = [Foreseen(trial, if_right=trial is not trials[1]) for trial in trials]
-    judged.run.record_in_drawn_order(judged.judge.exercise, foreseen)
+    judged.run.record_in_drawn_order(foreseen)
     judged.run.process.end()
     assert judged.run.process.printed_bytes - before == len("700\n" * 2)
 
@@ -124,7 +124,7 @@ def test_a_kernel_that_was_compiled_in_a_call_with_other_block_sizes_is_the_same
     text = text.replace("    N = x.numel()", "    touch_kernel[(1,)](z)\n    return z\n    N = x.numel()")
     judged = bench(text)
     trials = [judged.judge.trial("test_a_case", (normal(7), normal(7)), "float32", None, {"BLOCK_N": 64})]
-    judged.run.record_in_drawn_order(judged.judge.exercise, [Foreseen(trial) for trial in trials])
+    judged.run.record_in_drawn_order([Foreseen(trial) for trial in trials])
     verdict = judged.check(normal(7), normal(7))
     assert verdict.outcome == FAIL and "every call" not in " ".join(verdict.lines)
 

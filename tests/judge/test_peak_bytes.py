@@ -70,7 +70,7 @@ def largest(request, monkeypatch):
     file, run = load_test_file(folder), Run(folder, str(folder.solution_file), seed=1)
     call = max(asked(file, CheckUse), key=lambda call: sum(one.elements for one in call.data if isinstance(one, Data)))
     trial = Judge(file.exercise, run).trial("test", call.data, file.exercise.dtypes[0], constants=call.constants)
-    yield file.exercise, trial, run.launch_plan(file.exercise, trial)
+    yield file.exercise, trial, run.launch_plan(trial)
     run.end()
 
 
@@ -84,4 +84,4 @@ def test_a_comparison_takes_no_more_than_is_counted(largest):
     with PeakBytes() as memory:
         checking.compared(exercise, trial.bounds, results, data, trial.dtype, seeds)
     kept = sum(one.numel() * one.itemsize for one in results.values())
-    assert 0 < kept + memory.peak <= gpu_memory.bytes_needed(exercise, trial, recording)
+    assert 0 < kept + memory.peak <= gpu_memory.bytes_needed(trial, recording)

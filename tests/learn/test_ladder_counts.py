@@ -19,7 +19,7 @@ def counted(bench):
         text = (ROOT / path).read_text()
         one = bench(text.replace(*change, 1), path.split("/")[-2])
         exercise = load_test_file(one.run.folder).exercise
-        return counts_of(one.run, exercise, trial_of(exercise, "test", data, exercise.dtypes[0]), sizes)
+        return counts_of(one.run, trial_of(exercise, "test", data, exercise.dtypes[0]), sizes)
 
     return counted
 

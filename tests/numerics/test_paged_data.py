@@ -15,6 +15,7 @@ from grader.numerics.data_sets import Data, generator_for, seed_place
 from grader.numerics.drawn_pages import entries_in
 from grader.numerics.paged_data import lengths_stated, paged
 from grader.numerics.paged_draws import NO_PAGES
+from tests.conftest import exercise_of
 
 
 def drawn(data: tuple[Data, ...], seed: int = 1, dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
@@ -87,7 +88,7 @@ def test_kinds_of_values_know_the_sizes_of_a_call():
 
 def test_a_trial_and_its_json_draw_the_same():
     data = normal(2, 4, 8), *in_pages(9, 4, 2, 8, lengths=(9, 12))
-    trial = Trial("a test", data, torch.float16, "exact")
+    trial = Trial(exercise_of("28_paged_decoding"), "a test", data, torch.float16, "exact")
     again = replace(trial, data=tuple(from_json(to_json(one)) for one in data))
     for one, other in zip(trial.inputs(3), again.inputs(3)):
         assert torch.equal(one.nan_to_num(), other.nan_to_num())

@@ -141,9 +141,9 @@ def test_memory_is_counted_for_every_result(judge):
     from grader.judge.gpu_memory import bytes_needed
 
     trial = judge.trial("a test", DATA, "float16")
-    recording = judge.run.launch_plan(judge.exercise, trial)
+    recording = judge.run.launch_plan(trial)
     buffers = sum(buffer.bytes for buffer in recording.plan.buffers)
-    assert bytes_needed(judge.exercise, trial, recording) > buffers + 2 * K + 4 * B * H + 4 * K
+    assert bytes_needed(trial, recording) > buffers + 2 * K + 4 * B * H + 4 * K
     assert torch.Size([B, H]) == torch.Size(recording.plan.results["counts"].shape)
 
 

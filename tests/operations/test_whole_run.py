@@ -129,7 +129,7 @@ def test_what_each_program_touches_is_traced_for_every_tensor(graded):
     one = graded(SOLUTION)
     exercise, example = one.module.exercise, one.module.exercise.example
     trial = trial_of(exercise, "example", example.data, "float32", None, example.constants)
-    reply = one.run.call(exercise, trial, one.run.inputs(trial), fill="zero", log_accesses=True)
+    reply = one.run.call(trial, one.run.inputs(trial), fill="zero", log_accesses=True)
     touched = {(access.kind, access.argument) for access in reply.accesses}
     assert touched == {
         ("load", "x"), ("store", "scratch peaks"), ("store", "counts"), ("load", "index"), ("load", "scratch peaks"),

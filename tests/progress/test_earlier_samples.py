@@ -96,7 +96,7 @@ def measured(bench, tmp_path, monkeypatch):
     found.run.replays = SimpleNamespace(device=SimpleNamespace(is_impossible=lambda **rates: False))
     found.run.earlier = EarlierSamples(tmp_path, "01_masked_add", found.run.submission.tree)
     trial = found.judge.trial("test_speed", (normal(4096), normal(4096)), "float32")
-    recording = found.run.launch_plan(found.judge.exercise, trial, ("ptx", "ttgir"))
+    recording = found.run.launch_plan(trial, ("ptx", "ttgir"))
 
     def measured(shares: float | list[float]):
         drawn = []
@@ -107,7 +107,7 @@ def measured(bench, tmp_path, monkeypatch):
                 yield Measurement([Round({KERNEL: 1.0, ANCHOR: share})] * 7, bytes=1)
 
         monkeypatch.setattr(speed_samples, "samples_of", samples)
-        asked = found.run, found.judge.exercise, trial, recording, "copy", Gate(0.8)
+        asked = found.run, trial, recording, "copy", Gate(0.8)
         return speed_samples.speed_verdict(*asked), len(drawn)
 
     return measured

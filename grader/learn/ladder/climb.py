@@ -103,7 +103,7 @@ class Climb:
         rates: list[float] = []
         found: dict[str, Timed | NotTimed] = {}
         for name, run in self._runs():
-            one, of_anchor = timed(run, self.exercise, self.trial, replays, self.anchor)
+            one, of_anchor = timed(run, self.trial, replays, self.anchor)
             if name == YOURS and isinstance(one, NotTimed):
                 self.own_note = f"{run.submission.path.name}: {one.why}. Next: {judge_it(run)}"
             else:
@@ -133,7 +133,7 @@ class Climb:
                 continue
             try:
                 refuse_what_cannot_run(run)
-                found[name] = counts_of(run, self.exercise, self.trial, self.ladder.counted)
+                found[name] = counts_of(run, self.trial, self.ladder.counted)
             except click.ClickException as error:
                 found[name] = error.message.partition(" Next:")[0]
             except MachineFault as fault:

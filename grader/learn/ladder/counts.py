@@ -19,7 +19,6 @@ from grader.wire.messages import VIEW_BYTES
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.judge.run import Run
     from grader.numerics.arguments import Recipe
@@ -46,17 +45,17 @@ class Counts:
     widths: list[int] = field(default_factory=list)  # bytes that a thread loads or stores at once
 
 
-def counts_of(run: Run, exercise: Exercise, trial: Trial, sizes: list[list[int]] | None = None) -> Counts:
+def counts_of(run: Run, trial: Trial, sizes: list[list[int]] | None = None) -> Counts:
     """Returns the counts of a call. `sizes`: shapes of the tensors in a smaller call, to count the traffic of instead.
 
     Raises click.ClickException if the call cannot be compiled.
     """
-    packed = launch_plan(run, exercise, trial, TEXTS)
+    packed = launch_plan(run, trial, TEXTS)
     plan, launches = packed.plan, list(packed.plan.launches())
     kernels = [plan.kernels[number] for number in dict.fromkeys(launch.kernel for launch in launches)]
     facts = [facts_of(kernel, run.filename) for kernel in kernels]
     return Counts(
-        moved=_moved(run, exercise, trial, packed, sizes),
+        moved=_moved(run, trial, packed, sizes),
         launches=len(launches),
         programs=sum(math.prod(launch.grid) for launch in launches),
         instructions=_instructions([kernel.code for kernel in kernels]),
@@ -68,9 +67,7 @@ def counts_of(run: Run, exercise: Exercise, trial: Trial, sizes: list[list[int]]
     )
 
 
-def _moved(
-    run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, sizes: list[list[int]] | None
-) -> float | None:
+def _moved(run: Run, trial: Trial, packed: PackedPlan, sizes: list[list[int]] | None) -> float | None:
     """Returns the moved bytes in multiples of the least possible; None if they cannot be counted.
 
     A few programs are counted, each by itself, in whole sectors of 32 bytes. A smaller call is assumed to move each
@@ -79,14 +76,14 @@ def _moved(
     data = with_sizes(trial.data, sizes) if sizes else trial.data
     counted = replace(trial, data=data)
     tables: dict[str, Tensor] = {}
-    for number, name in enumerate(exercise.arguments):
+    for number, name in enumerate(trial.arguments):
         if (table := table_of(run, counted, number)) is None:
             return None
         tables[name] = table
     inputs = without_values(data, trial.dtype)
-    own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
+    own = [tables[name] for name, _ in tensors_of(trial.arguments, inputs)]
     try:
-        reply = run.sample(exercise, counted, inputs, own, PROGRAMS, count_traffic=True)
+        reply = run.sample(counted, inputs, own, PROGRAMS, count_traffic=True)
     except ChildEnded:
         return None
     if reply.error is not None or reply.refusals:
@@ -96,7 +93,7 @@ def _moved(
         (one.read + one.written + max(0, one.moved - one.used)) * whole.get(one.argument, one.size) / max(one.size, 1)
         for one in reply.traffic
     )
-    return sum(moved) / max(least_bytes(packed.plan, packed.arguments, exercise), 1)
+    return sum(moved) / max(least_bytes(packed.plan, packed.arguments, trial.exercise), 1)
 
 
 def with_sizes(data: tuple[Recipe, ...], sizes: list[list[int]]) -> tuple[Recipe, ...]:

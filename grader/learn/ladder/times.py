@@ -35,17 +35,15 @@ BUDGET = 5.0  # seconds for the calls of a kernel: a single call of the slowest 
 LIMIT = 20.0  # seconds for its process to prepare, and again to measure
 
 
-def timed(
-    run: Run, exercise: Exercise, trial: Trial, replays: Replays, anchor: str
-) -> tuple[Timed | NotTimed, float | None]:
+def timed(run: Run, trial: Trial, replays: Replays, anchor: str) -> tuple[Timed | NotTimed, float | None]:
     """Times a kernel. Returns its figures and the anchor's rate, or the reason that it cannot be timed and None."""
     try:
         refuse_what_cannot_run(run)
         digest = digest_of_code(run.submission.path.read_text(encoding="utf-8"))
-        packed = launch_plan(run, exercise, trial)
-        if other_result(exercise, trial, packed) is not None:
-            return NotTimed(f"{exercise.entry} returns another result than it should"), None
-        return _told(_sample(run, exercise, trial, packed, replays, anchor), digest, exercise, packed, anchor)
+        packed = launch_plan(run, trial)
+        if other_result(trial, packed) is not None:
+            return NotTimed(f"{trial.exercise.entry} returns another result than it should"), None
+        return _told(_sample(run, trial, packed, replays, anchor), digest, trial.exercise, packed, anchor)
     except click.ClickException as error:
         return NotTimed(error.message.partition(" Next:")[0].rstrip(".")), None
     except ReplayEnded as ended:
@@ -54,13 +52,11 @@ def timed(
         return NotTimed(str(error).rstrip(".")), None
 
 
-def _sample(
-    run: Run, exercise: Exercise, trial: Trial, packed: PackedPlan, replays: Replays, anchor: str
-) -> Measurement:
+def _sample(run: Run, trial: Trial, packed: PackedPlan, replays: Replays, anchor: str) -> Measurement:
     shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in packed.arguments)
     replays.begin_call(f"{anchor} for {shapes}")  # a new call for each rung: the same process may measure all of them
     reply = replays.measure(
-        packed, 0, run.folder, **asked_of(exercise, trial), anchor=anchor, seed=secrets.randbits(62), choose=True,
+        packed, 0, run.folder, **asked_of(trial), anchor=anchor, seed=secrets.randbits(62), choose=True,
         with_torch=False, budget=BUDGET, limit=LIMIT,
     )  # fmt: skip
     return Measurement.from_json(reply)

@@ -33,7 +33,6 @@ SEED = 0
 class CallToTrace:
     """A call to look into, with the program, line or element to begin at."""
 
-    exercise: Exercise
     run: Run
     trial: Trial
     why: str  # a description of the call: "a small example"
@@ -63,10 +62,10 @@ class CallToTrace:
         if program not in self.programs:
             try:
                 reply = self.run.call(
-                    self.exercise, self.trial, self.run.inputs(self.trial), traced=[min(at, 1 << 40) for at in program]
+                    self.trial, self.run.inputs(self.trial), traced=[min(at, 1 << 40) for at in program]
                 )
             except ChildEnded:
-                said = f"{self.exercise.entry} did not come to its end. Next: {judge_it(self.run)}"
+                said = f"{self.trial.exercise.entry} did not come to its end. Next: {judge_it(self.run)}"
                 raise click.ClickException(said) from None
             self._refuse(reply)
             self.programs[program] = reply
@@ -77,7 +76,7 @@ class CallToTrace:
         if reply.traced:
             return
         if failure is None and not reply.refusals:
-            raise click.ClickException(f"{self.exercise.entry} launched no kernel. Next: {judge_it(self.run)}")
+            raise click.ClickException(f"{self.trial.exercise.entry} launched no kernel. Next: {judge_it(self.run)}")
         said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
         where = f" in line {failure.line}" if failure and failure.line else ""
         what = "It does not compile" if failure and failure.kind == "compile" else "It ends before a kernel runs"
@@ -127,7 +126,7 @@ def failing_call(folder: Folder, module: ModuleType) -> CallToTrace | None:
         trial = run.history.trial_of(verdict) if verdict is not None else None
         if verdict is None or verdict.outcome != FAIL or trial is None:
             return None
-        call = _of(module.exercise, run, trial, verdict, uses[0].test)
+        call = _of(run, trial, verdict, uses[0].test)
         ends.pop_all()  # the run is the call's from here on
         return call
 
@@ -156,7 +155,7 @@ def _with_values(module: ModuleType) -> list[Use]:
     return asked(module, CheckUse, DrawnUse, TrafficUse)
 
 
-def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str) -> CallToTrace:
+def _of(run: Run, trial: Trial, verdict: Verdict, test: str) -> CallToTrace:
     why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
     program, line, element, wrong = _numbers(_found(verdict, "program")), _line(verdict), None, ""
     if not line and (unwritten := _unwritten(verdict)):
@@ -164,7 +163,7 @@ def _of(exercise: Exercise, run: Run, trial: Trial, verdict: Verdict, test: str)
     elif not line and (said := _first_wrong(verdict)) is not None:
         program, element = _numbers(said.evidence["program"]), element_of(str(said.evidence["element"]))
         wrong = said.text.partition(": ")[2]
-    return CallToTrace(exercise, run, trial, why, True, program, line, element, wrong)
+    return CallToTrace(run, trial, why, True, program, line, element, wrong)
 
 
 def _numbers(value: Value | None) -> tuple[int, ...]:
@@ -208,4 +207,4 @@ def failed_without_values(folder: Folder, module: ModuleType) -> bool:
 
 
 def example_call(exercise: Exercise, run: Run, why: str) -> CallToTrace:
-    return CallToTrace(exercise, run, example_trial(run.folder, exercise), why)
+    return CallToTrace(run, example_trial(run.folder, exercise), why)
