@@ -29,7 +29,7 @@ from triton.runtime.jit import JITCallable
 from grader.child.plain_objects import is_plain_constexpr, is_plain_dtype, is_plain_tuple_class
 from grader.child.written_functions import UNSURE, defaults_of, is_as_written, python_has
 from grader.submission.public_names import MODULES
-from grader.wire.messages import LAUNCH_OPTIONS
+from grader.wire.launch_abi import LAUNCH_OPTIONS
 
 WARP_SIZE, SCRATCH_BYTES = 32, 128  # threads of a warp; bytes of a descriptor that a kernel makes
 MOST_THREADS = 1024  # of a block

@@ -35,15 +35,13 @@ from grader.child.enclosing import close_fence
 from grader.child.limits import limit_cpu, limit_memory_and_files
 from grader.front_end.ttir_text import generic_text
 from grader.wire import frames
+from grader.wire.launch_abi import Metadata
 
 SAID = Path("said")  # the compiler's stderr, in the process's folder
 SOURCE = Path("source.mlir")
 MOST_MEMORY = 4 << 30  # bytes of address space; a large kernel takes a tenth of it
 MOST_FILE_BYTES = 256 << 20
-METADATA = (
-    "name", "shared", "num_warps", "num_stages", "num_ctas", "launch_cooperative_grid", "launch_pdl", "tmem_size",
-    "global_scratch_size", "global_scratch_align", "profile_scratch_size", "profile_scratch_align",
-)  # fmt: skip
+METADATA = tuple(Metadata.__dataclass_fields__)
 GENERIC = {"ttir": "optimised", "ttgir": "laid out"}  # parts that stages make, besides their own
 ERROR = re.compile(r"error: (.*)")
 FAILED_PASS = re.compile(r"Pipeline failed while executing \[`(\w+)`")
