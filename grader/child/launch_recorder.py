@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import torch
-from triton.runtime.autotuner import Autotuner
 
 from grader.child import autotuner_hooks
 from grader.child.pretended_gpu import StandIn, TritonLaunch
 from grader.child.tensors import dtype_name, has_no_memory
 from grader.child.torch_refusals import NotRecordable, Refusals
+from grader.child.triton_api import Autotuner, autotuned_by, described
 from grader.wire.launch_abi import described_element, is_constant, is_number, is_pointer, sizes_and_strides
 from grader.wire.messages import VIEW_BYTES, Failure, TensorSpec
 
@@ -56,13 +56,10 @@ class LaunchRecorder:
         stand_in, pretence = self.stand_in, self.stand_in.pretence
         stand_in.on_launch, stand_in.unrecorded = self._launched, self._unrecorded
         pretence.address_of, pretence.copied, pretence.refuse = self.address_of, self._copied, self._refuse
-        original = Autotuner.run
-        Autotuner.run = lambda autotuner, *args, **kwargs: self._autotuned(autotuner, args, kwargs)
         try:
-            with self.refusals.on():
+            with autotuned_by(self._autotuned), self.refusals.on():
                 yield
         finally:
-            Autotuner.run = original
             pretence.forget()
 
     @contextmanager
@@ -245,15 +242,10 @@ class LaunchRecorder:
 
     def _describe(self, parameters: list[dict], name: str, element: str, descriptor: Any) -> None:
         """Appends a tensor descriptor made by the host, and its sizes and strides: all are arguments in the text."""
-        shape, strides = [int(n) for n in descriptor.shape], [int(n) for n in descriptor.strides]
-        described = {
-            "element": element, "shape": shape, "strides": strides,
-            "block": [int(n) for n in descriptor.block_shape], "padding": descriptor.padding,
-            "tf32": bool(getattr(descriptor, "round_f32_to_tf32", False)),
-        }  # fmt: skip
+        told = {"element": element, **described(descriptor)}
         place = self._pointer(descriptor.base, name)
-        parameters.append({"name": name, "type": "descriptor", **place, "descriptor": described})
-        following = sizes_and_strides(name, shape, strides)
+        parameters.append({"name": name, "type": "descriptor", **place, "descriptor": told})
+        following = sizes_and_strides(name, told["shape"], told["strides"])
         parameters.extend({"name": name, "type": kind, "value": value} for name, kind, value in following)
 
     # ---- autotuning -------------------------------------------------------------------------------------

@@ -39,9 +39,9 @@ def check_members(members: Mapping[Any, Iterable[str]], file: str) -> None:
 
 
 def _has(owner: Any, name: str) -> bool:
-    """Returns whether a module or a class has this member, or the __init__ of the class gives it to each object."""
-    initial = getattr(vars(owner).get("__init__"), "__code__", None)
-    return hasattr(owner, name) or name in (*getattr(owner, "__annotations__", ()), *getattr(initial, "co_names", ()))
+    """Returns whether a module or a class has this member, or a method of the class gives it to an object."""
+    codes = [method.__code__ for method in vars(owner).values() if isinstance(method, FunctionType)]
+    return hasattr(owner, name) or any(name in code.co_names for code in codes)
 
 
 def _lacking(message: str, file: str) -> ImportError:
@@ -92,7 +92,6 @@ MEMBERS: dict[Any, tuple[str, ...]] = {
         "src",  # the text, from "def" on
         "signature",  # see sign
         "parse",  # () -> tree; replaced: a function is parsed once
-        "get_capture_scope",  # () -> names that the function sees
     ),
     CodeGenerator: (
         "builtin_namespace",  # Python's functions that a kernel may call; getattr and hasattr are replaced

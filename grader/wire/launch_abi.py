@@ -108,6 +108,9 @@ class Metadata:
     profile_scratch_align: int = 1
 
 
+TENSOR_MAP_FORMS = "tensordesc_meta"  # the compiler's data on descriptors; absent or empty without tensor maps
+
+
 @dataclass
 class TensorMapForm:
     """The form of a descriptor's tensor map that the machine code expects; the compiler numbers types and swizzles."""
