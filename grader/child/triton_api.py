@@ -1,8 +1,9 @@
 """Triton's private names with which launches are recorded and machine code is made: imported, read, called or replaced.
 
-What makes a kernel's text stands in front_end/triton_text_api.py, which this room shares, and the rules of a launch in
-wire/launch_abi.py. A port to a new Triton begins with these three. Each name holds for Triton 3.6 to 3.9, unless its
-comment says otherwise. Nothing here needs torch: the compiler process, which uses this file, has none.
+What makes a kernel's text stands in front_end/triton_text_api.py, which this room shares, and in
+front_end/triton_visitor_api.py; the rules of a launch stand in wire/launch_abi.py. A port to a new Triton begins with
+these four. Each name holds for Triton 3.6 to 3.9, unless its comment says otherwise. Nothing here needs torch: the
+compiler process, which uses this file, has none.
 """
 
 from __future__ import annotations

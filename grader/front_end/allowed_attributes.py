@@ -12,7 +12,7 @@ from typing import Any
 
 import triton.language as tl
 
-from grader.front_end.triton_text_api import CodeGenerator
+from grader.front_end.triton_visitor_api import CodeGenerator
 from grader.submission.kernel_names import OF_TILES, OF_VALUES
 from grader.submission.public_names import MODULES, members
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import triton.language as tl
 
-from grader.front_end.triton_text_api import CodeGenerator
+from grader.front_end.triton_visitor_api import CodeGenerator
 
 TILE = "Boolean value of Tensor with more than one value is ambiguous"  # as Triton says of an `if` statement
 

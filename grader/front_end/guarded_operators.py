@@ -21,7 +21,7 @@ from grader.front_end.same_values import (
     is_class_of_tuples,
     looks_for,
 )
-from grader.front_end.triton_text_api import CodeGenerator
+from grader.front_end.triton_visitor_api import CodeGenerator
 
 COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 

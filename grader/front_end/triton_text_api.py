@@ -1,20 +1,18 @@
 """Triton's private names with which a kernel's text is made, for this room and the rooms above it.
 
-Here stands what the front end imports, reads, calls or replaces. What only launches, autotuning and machine code take
-stands in child/triton_api.py, and the rules of a launch in wire/launch_abi.py. A port to a new Triton begins with these
-three. Each name holds for Triton 3.6 to 3.9, unless its comment says otherwise; the language (tl) and triton.jit are
-public, and not listed.
-
-Messages that are put in other words are made of the frames that raised them, by the names of their functions and local
-variables: front_end/refused_values.py and front_end/called_functions.py. Where a release has other names there, its own
-message is shown, and tests/front_end tells.
+Here stands what the front end imports, reads, calls or replaces, except for the visitor of a kernel's tree: it stands
+in front_end/triton_visitor_api.py. What only launches, autotuning and machine code take stands in child/triton_api.py,
+and the rules of a launch in wire/launch_abi.py. A port to a new Triton begins with these four. Each name holds for
+Triton 3.6 to 3.9, unless its comment says otherwise; the language (tl) and triton.jit are public, and not listed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
+from dis import get_instructions
 from types import FunctionType
 from typing import Any
 
@@ -40,8 +38,14 @@ def check_members(members: Mapping[Any, Iterable[str]], file: str) -> None:
 
 def _has(owner: Any, name: str) -> bool:
     """Returns whether a module or a class has this member, or a method of the class gives it to an object."""
-    codes = [method.__code__ for method in vars(owner).values() if isinstance(method, FunctionType)]
-    return hasattr(owner, name) or any(name in code.co_names for code in codes)
+    return hasattr(owner, name) or name in _set_by_methods(owner)
+
+
+@functools.cache
+def _set_by_methods(owner: Any) -> frozenset[str]:
+    methods = (method for method in vars(owner).values() if isinstance(method, FunctionType))
+    lines = (line for method in methods for line in get_instructions(method))
+    return frozenset(line.argval for line in lines if line.opname == "STORE_ATTR")
 
 
 def _lacking(message: str, file: str) -> ImportError:
@@ -52,7 +56,6 @@ with of_a_known_release("front_end/triton_text_api.py"):
     from triton._C.libtriton import ir, passes
     from triton.backends.compiler import GPUTarget
     from triton.backends.nvidia.compiler import CUDABackend
-    from triton.compiler.code_generator import CodeGenerator
     from triton.compiler.compiler import ASTSource, make_backend
     from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
     from triton.language import core
@@ -62,7 +65,6 @@ with of_a_known_release("front_end/triton_text_api.py"):
 __all__ = [  # what is imported from here
     "ASTSource",  # (function, signature, constants, attributes): a kernel to be compiled
     "CUDABackend",  # the backend of NVIDIA's GPUs
-    "CodeGenerator",  # visits a function's tree, and makes its text
     "CompilationError", "CompileTimeAssertionFailure",  # .src, .node, .error_message
     "GPUTarget",  # (backend, arch, threads of a warp)
     "JITCallable",  # of triton.jit and triton.constexpr_function
@@ -92,16 +94,6 @@ MEMBERS: dict[Any, tuple[str, ...]] = {
         "src",  # the text, from "def" on
         "signature",  # see sign
         "parse",  # () -> tree; replaced: a function is parsed once
-    ),
-    CodeGenerator: (
-        "builtin_namespace",  # Python's functions that a kernel may call; getattr and hasattr are replaced
-        "get_Attribute",  # (value, name); replaced
-        "call_Function",  # (node, function, arguments, named); replaced
-        "_apply_binary_method",  # (node, name of a method, left, right); replaced
-        "visit", "visit_IfExp", "visit_While", "visit_JoinedStr",  # (node); all but the first are replaced
-        "_unsupported",  # (node, message) -> an exception
-        "file_name",  # of the function that is visited
-        "lscope",  # its variables
     ),
 }  # fmt: skip
 check_members(MEMBERS, "front_end/triton_text_api.py")

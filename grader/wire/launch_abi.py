@@ -2,7 +2,7 @@
 
 All of them hold for Triton 3.6 to 3.9, unless they say otherwise. Triton has them in runtime/jit.py (types, constants),
 backends/driver.py and backends/nvidia/driver.py (parameters and the launch itself). The names of Triton that the grader
-imports, reads or replaces stand in child/triton_api.py and front_end/triton_text_api.py.
+imports, reads or replaces stand in child/triton_api.py.
 """
 
 from __future__ import annotations
