@@ -18,22 +18,15 @@ from types import CodeType, FunctionType, ModuleType, NoneType, SimpleNamespace
 from typing import Any
 
 import triton
-from triton import compiler
-from triton.backends.compiler import GPUTarget
-from triton.compiler.compiler import ASTSource, CompiledKernel, make_backend
 from triton.language import constexpr, dtype
-from triton.runtime import JITFunction, _allocation
-from triton.runtime.errors import OutOfResources
-from triton.runtime.jit import JITCallable
 
 from grader.child.plain_objects import is_plain_constexpr, is_plain_dtype, is_plain_tuple_class
+from grader.child.triton_api import LazyKernel, OutOfResources, allocator, compile_lazily
 from grader.child.written_functions import UNSURE, defaults_of, is_as_written, python_has
+from grader.front_end.triton_text_api import ASTSource, JITCallable, make_backend
 from grader.submission.public_names import MODULES
-from grader.wire.messages import LAUNCH_OPTIONS
+from grader.wire.launch_abi import FIRST_WITH_TENSOR_MAPS, LAUNCH_OPTIONS, MOST_THREADS, TENSOR_MAP_BYTES, WARP_SIZE
 
-WARP_SIZE, SCRATCH_BYTES = 32, 128  # threads of a warp; bytes of a descriptor that a kernel makes
-MOST_THREADS = 1024  # of a block
-FIRST_WITH_TENSOR_MAPS = 90  # the arch that needs scratch memory for a descriptor
 MAKES_A_DESCRIPTOR = "make_tensor_descriptor"
 MOST_TEXT = 200  # characters of a constant
 MOST_NAMES = 250  # of a function, and functions of a kernel
@@ -48,43 +41,9 @@ UNTOLD = {
     id(UNSURE): [1, {"other": "hidden by a signature of its own"}],
 }
 
-_compile_in_full = compiler.compile
 
-
-class Kernel:
-    """Replaces Triton's CompiledKernel, for one specialization of a JIT function.
-
-    `on_launch(kernel, grid, dimensions, arguments)` is called for each launch: with three numbers of programs, how many
-    of them the learner wrote, and the arguments in the order of the signature, constexpr arguments included.
-    """
-
-    function, packed_metadata = None, ()  # Triton hands these from a compiled kernel to its launcher
-
-    def __init__(self, source: ASTSource, target: GPUTarget, options: dict, on_launch: Callable[..., None]):
-        self.src, self._target, self._given, self._on_launch = source, target, options, on_launch
-
-    @cached_property
-    def compiled(self) -> CompiledKernel:
-        return _compile_in_full(self.src, target=self._target, options=self._given)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "result":  # Triton asks whether the kernel is still being compiled
-            raise AttributeError(name)
-        return getattr(self.compiled, name)
-
-    # ---- launching --------------------------------------------------------------------------------------
-
-    def launch_metadata(self, grid: tuple, stream: int, *arguments: Any) -> tuple:
-        """Returns the grid as it was written; Triton hands it to `run`."""
-        return grid
-
-    def run(self, x: int, y: int, z: int, stream, function, packed, written, enter, exit, *arguments: Any) -> None:
-        self._on_launch(self, (x, y, z), len(written), arguments)
-
-    def __getitem__(self, grid: tuple) -> Callable[..., None]:
-        written = whole(grid)
-        padded = (*written, 1, 1)[:3]
-        return lambda *arguments, stream=None: self._on_launch(self, padded, len(written), arguments)
+class Kernel(LazyKernel):
+    """One specialization of a JIT function."""
 
     def check_threads(self) -> None:
         """Raises OutOfResources, as a launch does, where a block has no room for its threads."""
@@ -100,17 +59,15 @@ class Kernel:
         may_make_one = MAKES_A_DESCRIPTOR in "".join(linecache.getlines(self.src.fn.fn.__code__.co_filename))
         if not programs or self._target.arch < FIRST_WITH_TENSOR_MAPS or not may_make_one:
             return ""
-        size = SCRATCH_BYTES * programs
+        size = TENSOR_MAP_BYTES * programs
         try:
-            memory = _allocation._allocator.get()(size, SCRATCH_BYTES, 0)  # Triton's own says that none was set
+            memory = allocator()(size, TENSOR_MAP_BYTES, 0)  # Triton's own says that none was set
         except Exception as error:
             return f"{type(error).__name__}: {error}"[:MOST_TEXT]
         if getattr(memory, "is_cuda", False) and memory.nbytes >= size:
             return ""
         found = f"{memory.nbytes} on {memory.device}" if hasattr(memory, "nbytes") else type(memory).__name__
         return f"TypeError: the allocator is asked for {size} bytes on the GPU, and returns {found}"
-
-    # ---- what it was made of ----------------------------------------------------------------------------
 
     @cached_property
     def name(self) -> str:
@@ -300,33 +257,6 @@ def _named(node: ast.AST) -> list[str]:
     return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
 
 
-def whole(grid: Any) -> tuple[int, ...]:
-    if not isinstance(grid, (tuple, list)):
-        raise TypeError("the grid must be a tuple, such as (n,)")
-    if not 1 <= len(grid) <= 3:
-        raise TypeError("the grid must have 1 to 3 numbers")
-    if not all(hasattr(size, "__index__") for size in grid):
-        raise TypeError("the grid must hold whole numbers: triton.cdiv rounds up")
-    return tuple(int(size) for size in grid)
-
-
 def install(on_launch: Callable[..., None]) -> None:
-    """Makes Triton turn JIT functions into Kernels, for the rest of this process. on_launch: see
-    Kernel."""
-
-    def compile_lazily(src: Any, target: GPUTarget | None = None, options: dict | None = None, **rest: Any) -> Any:
-        if not isinstance(src, ASTSource):  # a text in a file
-            return _compile_in_full(src, target=target, options=options, **rest)
-        target = target or triton.runtime.driver.active.get_current_target()
-        return Kernel(src, target, options or {}, on_launch)
-
-    run = JITFunction.run
-
-    def run_on_a_whole_grid(function: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        checked = grid
-        if not warmup:
-            checked = (lambda meta: whole(grid(meta))) if callable(grid) else whole(grid)
-        return run(function, *args, grid=checked, warmup=warmup, **kwargs)
-
-    compiler.compile = triton.compile = compile_lazily
-    JITFunction.run = run_on_a_whole_grid
+    """Makes Triton turn JIT functions into Kernels, for the rest of this process. on_launch: see LazyKernel."""
+    compile_lazily(lambda source, target, options: Kernel(source, target, options, on_launch))

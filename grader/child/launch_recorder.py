@@ -10,25 +10,23 @@ values of tensors. Computing operations of torch are refused, by their name and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import torch
-from triton.runtime.autotuner import Autotuner
 
 from grader.child import autotuner_hooks
 from grader.child.pretended_gpu import StandIn, TritonLaunch
 from grader.child.tensors import dtype_name, has_no_memory
 from grader.child.torch_refusals import NotRecordable, Refusals
+from grader.child.triton_api import Autotuner, autotuned_by, described
+from grader.wire.launch_abi import described_element, is_constant, is_number, is_pointer, sizes_and_strides
 from grader.wire.messages import VIEW_BYTES, Failure, TensorSpec
 
 FIRST_ADDRESS = 1 << 44
 ALIGNMENT = 512  # bytes; what CUDA's allocator promises
 MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_CONSTANTS = 64, 64, 64, 64
-DESCRIBED = re.compile(r"tensordesc[\w]*<(\w+)")  # tensordesc<fp16[64, 64]>
-NUMBER = re.compile(r"[iu]\d+|fp\d+|f32|bf16")
 
 Filling = torch.Tensor | bool | int | float | complex  # what torch's fill_ takes
 
@@ -58,13 +56,10 @@ class LaunchRecorder:
         stand_in, pretence = self.stand_in, self.stand_in.pretence
         stand_in.on_launch, stand_in.unrecorded = self._launched, self._unrecorded
         pretence.address_of, pretence.copied, pretence.refuse = self.address_of, self._copied, self._refuse
-        original = Autotuner.run
-        Autotuner.run = lambda autotuner, *args, **kwargs: self._autotuned(autotuner, args, kwargs)
         try:
-            with self.refusals.on():
+            with autotuned_by(self._autotuned), self.refusals.on():
                 yield
         finally:
-            Autotuner.run = original
             pretence.forget()
 
     @contextmanager
@@ -217,17 +212,17 @@ class LaunchRecorder:
 
     def _bind(self, parameters: list[dict], name: str, kind: str | tuple, value: Any) -> None:
         """Appends the parameters that one Python argument becomes in the kernel's list: none, one, or several."""
-        if kind == "constexpr":
+        if is_constant(kind):
             return
         if isinstance(kind, tuple):
             for place, (inner, part) in enumerate(zip(kind, value)):
                 self._bind(parameters, f"{name}.{place}", inner, part)
-        elif kind.startswith("*"):
+        elif is_pointer(kind):
             pointer = {"buffer": -1, "offset": 0} if value is None else self._pointer(value, name)
             parameters.append({"name": name, "type": "pointer", **pointer})
-        elif found := DESCRIBED.match(kind):
-            self._describe(parameters, name, found[1], value)
-        elif NUMBER.fullmatch(kind):
+        elif element := described_element(kind):
+            self._describe(parameters, name, element, value)
+        elif is_number(kind):
             is_address = isinstance(value, int) and FIRST_ADDRESS <= value < self._next_address
             if is_address:
                 self._refuse(f"the argument {name} is a tensor's address, passed as a number: pass the tensor")
@@ -247,16 +242,11 @@ class LaunchRecorder:
 
     def _describe(self, parameters: list[dict], name: str, element: str, descriptor: Any) -> None:
         """Appends a tensor descriptor made by the host, and its sizes and strides: all are arguments in the text."""
-        shape, strides = [int(n) for n in descriptor.shape], [int(n) for n in descriptor.strides]
-        described = {
-            "element": element, "shape": shape, "strides": strides,
-            "block": [int(n) for n in descriptor.block_shape], "padding": descriptor.padding,
-            "tf32": bool(getattr(descriptor, "round_f32_to_tf32", False)),
-        }  # fmt: skip
+        told = {"element": element, **described(descriptor)}
         place = self._pointer(descriptor.base, name)
-        parameters.append({"name": name, "type": "descriptor", **place, "descriptor": described})
-        parameters.extend({"name": f"{name}.shape", "type": "i32", "value": repr(size)} for size in shape)
-        parameters.extend({"name": f"{name}.strides", "type": "i64", "value": repr(stride)} for stride in strides)
+        parameters.append({"name": name, "type": "descriptor", **place, "descriptor": told})
+        following = sizes_and_strides(name, told["shape"], told["strides"])
+        parameters.extend({"name": name, "type": kind, "value": value} for name, kind, value in following)
 
     # ---- autotuning -------------------------------------------------------------------------------------
 
@@ -304,7 +294,7 @@ class LaunchRecorder:
 def _constants(launch: TritonLaunch) -> list[list[str]]:
     """Returns [name, value] of constants compiled into the kernel: block sizes, arguments that are 1 or None."""
     named = zip(launch.source.signature.items(), launch.arguments)
-    return [[name, repr(value)[:100]] for (name, kind), value in named if kind == "constexpr"][:MOST_CONSTANTS]
+    return [[name, repr(value)[:100]] for (name, kind), value in named if is_constant(kind)][:MOST_CONSTANTS]
 
 
 def _bytes_before(tensor: torch.Tensor) -> int:

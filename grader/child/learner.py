@@ -16,17 +16,15 @@ from contextlib import contextmanager
 from functools import cached_property
 from types import ModuleType
 
-from triton.compiler.errors import CompilationError
-from triton.runtime.errors import OutOfResources
-
 from grader.child.torch_refusals import NotRecordable
+from grader.child.triton_api import OutOfResources, with_its_number
 from grader.front_end.compile_failure import compile_failure, cut, text_of
+from grader.front_end.triton_text_api import CompilationError
 from grader.wire.messages import Failure
 
 MOST_NAMES = 64
 NO_VALUES = ("meta", "no data")  # torch.equal, .item(), print(x.cpu()) ... of tensors without memory
 NO_VALUES_TYPES = (RuntimeError, NotImplementedError, TypeError, ValueError)
-OF_WARPS = "num_warps must be a power of 2"
 LIBRARIES = ("torch", "triton")
 NO_MEMORY = ("can't allocate memory", "out of memory", "not enough memory")
 
@@ -166,7 +164,7 @@ class LearnerFile:
             raise error  # a fault of the machine is no failure of the file
         if isinstance(error, CompilationError):
             return compile_failure(error, ast.parse(self.source))  # of a kernel that a host function asked about
-        line, message = self._last_line(error), _with_its_number(error, text_of(error))
+        line, message = self._last_line(error), with_its_number(error, text_of(error))
         kind = _special_kind(error, message) or stage
         if isinstance(error, SyntaxError) and error.filename == self.path:
             kind, message = ("syntax" if stage == "load" else kind), str(error.msg)
@@ -187,17 +185,6 @@ class LearnerFile:
                 line = trace.tb_lineno
             trace = trace.tb_next
         return line
-
-
-def _with_its_number(error: BaseException, message: str) -> str:
-    """Returns the message about num_warps with its value, which Triton leaves out; any other message as it is."""
-    trace = error.__traceback__
-    while message == OF_WARPS and trace is not None:
-        frame, trace = trace.tb_frame, trace.tb_next
-        warps = getattr(frame.f_locals.get("self"), "num_warps", None)
-        if frame.f_globals.get("__name__") == "triton.backends.nvidia.compiler" and warps is not None:
-            return f"{message}: {warps}"
-    return message
 
 
 def _names_in(node: ast.AST) -> set[str]:

@@ -20,6 +20,7 @@ from torch.utils._device import DeviceContext
 
 from grader.child.tensors import storage_bytes
 from grader.child.torch_refusals import NotRecordable
+from grader.child.triton_api import BENCHMARKS
 from grader.wire.messages import GpuModel
 
 CUDA, META = torch.device("cuda", 0), torch.device("meta")
@@ -137,7 +138,7 @@ class PretendCuda(TorchFunctionMode):
         _answer_in_torch_cuda(model, self.properties)
         for name, why in REFUSED.items():
             setattr(torch.cuda, name, self._refusing(f"torch.cuda.{name} {why}"))
-        for name in ("do_bench", "do_bench_cudagraph"):
+        for name in BENCHMARKS:
             setattr(triton.testing, name, self._refusing(f"triton.testing.{name} {NO_TIMES}"))
         self.__enter__()
 

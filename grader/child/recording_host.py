@@ -10,7 +10,6 @@ from dataclasses import asdict
 import torch
 import triton
 import triton.language as tl
-from triton.runtime import cache
 
 from grader.child.custom_operators import look_through
 from grader.child.launch_recorder import LaunchRecorder
@@ -20,6 +19,7 @@ from grader.child.pretended_gpu import StandIn, TritonLaunch, stand_in_for
 from grader.child.returned import Description
 from grader.child.serving import ready
 from grader.child.torch_refusals import Refusals
+from grader.child.triton_api import without_a_hash_of_triton
 from grader.wire.messages import CAPABILITY, MULTIPROCESSORS, Failure, GpuModel, RecordRequest, TensorSpec
 
 ANY_SIZE = 1 << 62  # arguments have no bytes in the frame
@@ -125,9 +125,7 @@ def prepare(model: GpuModel) -> tuple[dict, StandIn]:
     stand_in = stand_in_for(model)
     look_through()
     said = ready({"triton": triton.__version__})
-    # Triton's cache is keyed by a hash of all of Triton, half a gigabyte of it. A child's cache is its own and begins
-    # empty, so any word does.
-    cache.triton_key = lambda: triton.__version__
+    without_a_hash_of_triton()
     kernel = _first_kernel.warmup(triton.MockTensor(tl.float32), grid=(1,))
     _ = kernel.key, kernel.metadata  # the compiler's own start, once for all children
     return said, stand_in

@@ -13,7 +13,7 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
-from triton.runtime.jit import JITCallable, JITFunction
+from grader.front_end.triton_text_api import JITCallable, JITFunction
 
 PYTHONS = dict(vars(builtins))  # before any line of a file has run
 UNSURE = object()  # a default that Python and Triton read differently

@@ -26,24 +26,20 @@ from pathlib import Path
 from typing import Any
 
 import triton
-from triton._C.libtriton import ir
-from triton.backends.compiler import GPUTarget, Language
-from triton.compiler.compiler import make_backend
-from triton.runtime.errors import PTXASError
 
 from grader.child.enclosing import close_fence
 from grader.child.limits import limit_cpu, limit_memory_and_files
+from grader.child.triton_api import Language, PTXASError
+from grader.front_end.triton_text_api import GPUTarget, ir, make_backend
 from grader.front_end.ttir_text import generic_text
 from grader.wire import frames
+from grader.wire.launch_abi import TENSOR_MAP_FORMS, Metadata
 
 SAID = Path("said")  # the compiler's stderr, in the process's folder
 SOURCE = Path("source.mlir")
 MOST_MEMORY = 4 << 30  # bytes of address space; a large kernel takes a tenth of it
 MOST_FILE_BYTES = 256 << 20
-METADATA = (
-    "name", "shared", "num_warps", "num_stages", "num_ctas", "launch_cooperative_grid", "launch_pdl", "tmem_size",
-    "global_scratch_size", "global_scratch_align", "profile_scratch_size", "profile_scratch_align",
-)  # fmt: skip
+METADATA = tuple(Metadata.__dataclass_fields__)
 GENERIC = {"ttir": "optimised", "ttgir": "laid out"}  # parts that stages make, besides their own
 ERROR = re.compile(r"error: (.*)")
 FAILED_PASS = re.compile(r"Pipeline failed while executing \[`(\w+)`")
@@ -96,7 +92,7 @@ class _Compilation:
             places[name] = [len(blob), len(data)]
             blob += data
         metadata = {name: self.metadata[name] for name in METADATA if name in self.metadata}
-        descriptors = [dict(about) for about in self.metadata.get("tensordesc_meta") or []]
+        descriptors = [dict(about) for about in self.metadata.get(TENSOR_MAP_FORMS) or []]
         return {"kind": "compiled", "metadata": metadata, "descriptors": descriptors, "parts": places}, blob
 
     def _failed(self, what: str, message: str) -> dict:

@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from grader.compiler.result import CompilerResult, Failed, TensorMapForm
+from grader.compiler.result import CompilerResult, Failed
 from grader.gpu.plan import Plan, PlannedKernel, PlannedParameter, TensorMap, accept
 from grader.wire import recorded_call as recorded
 from grader.wire.frames import ProtocolError
+from grader.wire.launch_abi import (
+    SCRATCH,
+    TENSOR_MAP_TF32,
+    TENSOR_MAP_TYPES,
+    TensorMapForm,
+    parts_of_a_descriptor,
+    settings_taken,
+)
 from grader.wire.messages import GpuModel, TensorSpec
 from grader.wire.recorded_parts import Alternative, Choice, PlannedBuffer, PlannedLaunch, PlannedView, Step
 
-# Element types as the compiler numbers them -> as the CUDA driver does; the same except for three.
-DATA_TYPES = {**{number: number for number in range(16)}, 8: 10, 9: 8, 10: 9}
-TF32 = 11
 SKIPPED = ("resources", "assembler")  # failures for which Triton's autotuner passes over a configuration
-SCRATCH = "global scratch"
 
 
 class NotCompiled(Exception):
@@ -55,7 +59,7 @@ def plan_of(
 class _Planner:
     def __init__(self, call: recorded.RecordedCall, compiled: Callable, plan: Plan) -> None:
         self.call, self.compiled, self.plan = call, compiled, plan
-        self.scratch = PlannedBuffer(SCRATCH, False, 0)  # shared by all launches: they run one after the other
+        self.scratch = PlannedBuffer(SCRATCH[0], False, 0)  # shared by all launches: they run one after the other
 
     def fill(self) -> None:
         self.plan.buffers = list(self.call.buffers)
@@ -108,8 +112,8 @@ class _Planner:
         blocks = launch.grid[0] * launch.grid[1] * launch.grid[2] * answer.metadata.num_ctas
         needed = blocks * answer.metadata.global_scratch_size
         self.scratch.bytes = max(self.scratch.bytes, needed)
-        place = PlannedParameter(SCRATCH, "pointer", buffer=len(self.call.buffers) if needed else -1)
-        return [place, PlannedParameter("profile scratch", "pointer")]
+        at = len(self.call.buffers) if needed else -1
+        return [PlannedParameter(name, "pointer", buffer=place) for name, place in zip(SCRATCH, (at, -1))]
 
 
 def _parameters(launch: PlannedLaunch, answer: CompilerResult) -> list[PlannedParameter]:
@@ -135,7 +139,7 @@ def _parameters(launch: PlannedLaunch, answer: CompilerResult) -> list[PlannedPa
 
 def _map(descriptor: recorded.RecordedDescriptor, form: TensorMapForm) -> TensorMap:
     *outer, inner = descriptor.shape
-    data_type = TF32 if descriptor.tf32 else DATA_TYPES.get(form.elem_type, -1)
+    data_type = TENSOR_MAP_TF32 if descriptor.tf32 else TENSOR_MAP_TYPES.get(form.elem_type, -1)
     shape = [*outer, inner * (2 if form.fp4_padded else 1)]
     nan_padding = descriptor.padding == "nan"
     return TensorMap(
@@ -146,22 +150,14 @@ def _map(descriptor: recorded.RecordedDescriptor, form: TensorMapForm) -> Tensor
 def _parts(
     parameter: recorded.RecordedParameter, descriptor: recorded.RecordedDescriptor, flags: int
 ) -> list[PlannedParameter]:
-    """Returns a descriptor's parts, for a GPU without tensor maps: an address, sizes, strides, and settings.
-
-    The first `flags` settings of two: elements outside of the tensor are NaN; floats are rounded to tf32.
-    """
-    name = parameter.name
-    settings = [int(descriptor.padding == "nan"), int(descriptor.tf32)][:flags]
-    return [
-        PlannedParameter(name, "pointer", buffer=parameter.buffer, offset=parameter.offset),
-        *(PlannedParameter(f"{name}.shape", "i64", repr(size)) for size in descriptor.shape),
-        *(PlannedParameter(f"{name}.strides", "i64", repr(stride)) for stride in descriptor.strides),
-        *(PlannedParameter(f"{name}.flags", "i1", repr(setting)) for setting in settings),
-    ]
+    """Returns a descriptor's parts, for a GPU without tensor maps: an address, sizes, strides, and `flags` settings."""
+    settings = [descriptor.padding == "nan", descriptor.tf32][:flags]
+    parts = parts_of_a_descriptor(parameter.name, descriptor.shape, descriptor.strides, settings)
+    address = PlannedParameter(parameter.name, "pointer", buffer=parameter.buffer, offset=parameter.offset)
+    return [address, *(PlannedParameter(*part) for part in parts)]
 
 
 def _flags(launch: PlannedLaunch, answer: CompilerResult) -> int:
-    """Returns the number of settings of each descriptor among the parameters: one before Triton 3.9, two since."""
-    described = [parameter.descriptor for parameter in launch.parameters if parameter.type == "descriptor"]
-    others = len(launch.parameters) + 2 * sum(len(descriptor.shape) for descriptor in described) + 2  # 2: scratch
-    return (len(answer.kernel.cubin.parameters) - others) // max(len(described), 1)
+    """Returns the number of settings of each descriptor among the parameters of the machine code."""
+    ranks = [len(parameter.descriptor.shape) for parameter in launch.parameters if parameter.type == "descriptor"]
+    return settings_taken(len(answer.kernel.cubin.parameters), len(launch.parameters), ranks)

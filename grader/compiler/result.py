@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from grader.gpu.amd import ASSEMBLY
 from grader.gpu.models import AmdModel
-from grader.gpu.plan import MOST_THREADS, TEXTS, PlannedKernel
+from grader.gpu.plan import TEXTS, PlannedKernel
 from grader.wire.cubin import BadCubin, read_cubin
 from grader.wire.fields import build, checked, items
 from grader.wire.frames import ProtocolError
+from grader.wire.launch_abi import MOST_THREADS, WARP_SIZE, Metadata, TensorMapForm
 from grader.wire.messages import GpuModel
 from grader.wire.recorded_parts import read_part
 
@@ -32,36 +33,6 @@ class Failed:
     what: str
     message: str = ""
     stage: str = ""  # "options", "source", or one of STAGES; "" if unknown
-
-
-@dataclass
-class Metadata:
-    """The compiler's data that a launch needs, named as Triton names them; sizes in bytes."""
-
-    name: str = ""
-    shared: int = 0
-    num_warps: int = 0  # of all warp groups together, where the compiler has made several
-    num_stages: int = 0
-    num_ctas: int = 1
-    launch_cooperative_grid: bool = False
-    launch_pdl: bool = False
-    tmem_size: int | None = None  # in columns of tensor memory
-    global_scratch_size: int = 0  # per program and block of a cluster
-    global_scratch_align: int = 1
-    profile_scratch_size: int = 0
-    profile_scratch_align: int = 1
-
-
-@dataclass
-class TensorMapForm:
-    """The form of a descriptor's tensor map that the machine code expects; the compiler numbers types and swizzles."""
-
-    swizzle: int
-    elem_size: int  # bytes
-    elem_type: int
-    block_size: list[int]
-    fp4_padded: bool = False
-    is_im2col: bool = False
 
 
 @dataclass
@@ -118,7 +89,7 @@ def _with_code(compiled: CompilerResult, code: bytes, model: GpuModel) -> Compil
     for name, needed, most in (
         ("shared memory", metadata.shared, model.shared_per_block),
         ("tensor memory", metadata.tmem_size or 0, TENSOR_MEMORY_COLUMNS),
-        ("threads", metadata.num_warps * 32, MOST_THREADS),
+        ("threads", metadata.num_warps * WARP_SIZE, MOST_THREADS),
     ):
         if needed > most:
             words = f"out of resource: {name}, Required: {needed}, Hardware limit: {most}."

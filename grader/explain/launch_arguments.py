@@ -12,7 +12,8 @@ from grader.sentences import Said, Sentence
 from grader.submission.nodes import all_parameters, calls_in, covers
 from grader.submission.text import Submission, calls_of, kernels_of, launches_of
 from grader.submission.tuning_lines import function_that_returns_nothing
-from grader.wire.messages import LAUNCH_OPTIONS, Failure
+from grader.wire.launch_abi import LAUNCH_OPTIONS
+from grader.wire.messages import Failure
 
 # Messages about a launch: Python's, about Triton's function `run`, and Triton's, before it measures.
 TWICE = re.compile(r"\brun\w*\(\) got multiple values for keyword argument '(\w+)'|Conflicting meta-parameters: (\w+)")

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 import triton.language as tl
-from triton.compiler.code_generator import CodeGenerator
 
+from grader.front_end.triton_visitor_api import CodeGenerator
 from grader.submission.kernel_names import OF_TILES, OF_VALUES
 from grader.submission.public_names import MODULES, members
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from triton.compiler.errors import CompilationError
-
 from grader.front_end.refused_values import in_other_words
+from grader.front_end.triton_text_api import CompilationError
 from grader.wire.messages import Failure
 
 MOST_MESSAGE = 500

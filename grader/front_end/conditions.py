@@ -11,7 +11,8 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import triton.language as tl
-from triton.compiler.code_generator import CodeGenerator
+
+from grader.front_end.triton_visitor_api import CodeGenerator
 
 TILE = "Boolean value of Tensor with more than one value is ambiguous"  # as Triton says of an `if` statement
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import __future__
 
 import ast
-import inspect
 import linecache
 import os
 import re
@@ -19,9 +18,6 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler.compiler import ASTSource
-from triton.runtime.jit import JITCallable
 
 from grader.front_end.allowed_attributes import guard_functions_of
 from grader.front_end.bindings import FileScopes, line_of
@@ -30,6 +26,7 @@ from grader.front_end.file_scope import FileScope
 from grader.front_end.guarded_operators import guard_operators_of
 from grader.front_end.kernel_text import text_of
 from grader.front_end.told_values import NO_VALUE, Functions, NotPlain, value_of, with_names
+from grader.front_end.triton_text_api import ASTSource, GPUTarget, JITCallable, JITFunction, sign
 from grader.submission.kernel_names import FileNames
 
 SYMBOL = re.compile(r"[A-Za-z_][\w.$]*", re.ASCII)  # what a kernel may be called on a GPU
@@ -72,7 +69,7 @@ class FileKernels:
         """
         functions = self._functions_of(recipe)
         kernel = functions.get((recipe["function"], recipe["line"]))
-        if not isinstance(kernel, triton.runtime.JITFunction):
+        if not isinstance(kernel, JITFunction):
             raise NotInFile(recipe["function"])
         fields = {tuple(path): names for path, names in recipe["fields"]}
         constants = {
@@ -180,7 +177,7 @@ class _Functions(Mapping):
             self._add_defaults(function, node, {said[0]: said for said in defaults})
         except NotPlain as refused:
             self.refused = self.refused or refused
-        made.signature = inspect.signature(function)  # Triton 3.6 asks the function, 3.9 this
+        sign(made, function)
         if node not in self.file.names.kernels:
             made.fn = evaluator(node, scope, made.signature)
 

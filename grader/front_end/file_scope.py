@@ -15,7 +15,6 @@ from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 import triton.language as tl
-from triton.runtime.jit import JITCallable
 
 from grader.front_end.bindings import Binding, FileScopes, Scope, at_last, line_of, since
 from grader.front_end.constexpr_evaluator import CallsItself, Evaluation, NotEvaluated
@@ -30,6 +29,7 @@ from grader.front_end.told_values import (
     public_object,
     tuple_class,
 )
+from grader.front_end.triton_text_api import JITCallable
 from grader.submission.kernel_names import FileNames
 
 DECORATORS = ("triton.jit", "triton.constexpr_function")

@@ -13,16 +13,13 @@ import errno
 import sys
 from dataclasses import asdict
 
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
-
 from grader.front_end.allowed_attributes import guard_builtins
 from grader.front_end.compile_failure import compile_failure, text_of
 from grader.front_end.conditions import refuse_tiles_as_conditions
 from grader.front_end.file_kernels import FileKernels, NotInFile
 from grader.front_end.kernel_text import dots_of_any_size, parse_each_function_once
 from grader.front_end.told_values import NotPlain
+from grader.front_end.triton_text_api import CompilationError, CompileTimeAssertionFailure, GPUTarget, target_here
 from grader.wire.messages import FOREIGN_KERNEL, NOT_PLAIN, Failure
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk is full, which is a fault of the machine
@@ -32,7 +29,7 @@ class FrontEndHost:
     """Makes texts for one GPU's target. After the first exception that is not the compiler's it makes no more."""
 
     def __init__(self) -> None:
-        self._target: GPUTarget = triton.runtime.driver.active.get_current_target()
+        self._target: GPUTarget = target_here()
         self._read: tuple[str, bytes] | None = None
         self._kernels: FileKernels | None = None
         self._unfit = False

@@ -11,7 +11,6 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import triton.language as tl
-from triton.compiler.code_generator import CodeGenerator
 
 from grader.front_end.same_values import (
     NO_CLASS,
@@ -22,6 +21,7 @@ from grader.front_end.same_values import (
     is_class_of_tuples,
     looks_for,
 )
+from grader.front_end.triton_visitor_api import CodeGenerator
 
 COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 

@@ -13,12 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from triton._C.libtriton import ir
-from triton.backends.compiler import GPUTarget
-from triton.backends.nvidia.compiler import CUDABackend
-from triton.compiler.compiler import ASTSource, make_backend
-from triton.runtime.jit import JITCallable
-
+from grader.front_end.triton_text_api import ASTSource, CUDABackend, GPUTarget, JITCallable, ir, make_backend
 from grader.front_end.ttir_text import source_of
 
 

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from types import FrameType
 
 import triton.language as tl
-from triton.language import core
-from triton.language.core import base_value, tensor_descriptor_base
 
 from grader.front_end.called_functions import call_in_other_words
+from grader.front_end.triton_text_api import base_value, core, tensor_descriptor_base
 
 WITH_AXIS = frozenset({"argmax", "argmin", "cumprod", "cumsum", "max", "min", "sort", "sum", "xor_sum"})
 ADDRESS = "an address is indexed: "

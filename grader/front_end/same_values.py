@@ -10,7 +10,8 @@ from types import NoneType
 from typing import Any
 
 import triton.language as tl
-from triton.runtime.jit import JITCallable
+
+from grader.front_end.triton_text_api import JITCallable
 
 NO_TEXT = "the text of a function or a class is not fixed; a text is made of numbers, texts and dtypes"
 NO_EQUALITY = "a function, a class and a NaN in a tuple have no equality; compare numbers, texts and dtypes"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from triton._C.libtriton import ir, passes
+from grader.front_end.triton_text_api import ir, passes
 
 _EMPTY_BLOCK = re.compile(r"^  \^bb\d+:  // no predecessors\n(?=  \}\))", re.MULTILINE)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from grader.gpu.compiled_facts import Facts, GlobalAccess, TileSizes
 from grader.gpu.models import AmdModel
-from grader.gpu.plan import MOST_THREADS
+from grader.wire.launch_abi import MOST_THREADS
 
 ASSEMBLY = "amdgcn"  # the part of a compiler's answer that is read here
 

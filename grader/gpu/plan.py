@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from grader.wire.cubin import BadCubin, Cubin, read_cubin
 from grader.wire.fields import build, checked, items
 from grader.wire.frames import ProtocolError
+from grader.wire.launch_abi import MOST_THREADS, NUMBER_BYTES, POINTER_BYTES, TENSOR_MAP_BYTES, WARP_SIZE
 from grader.wire.messages import VIEW_BYTES, Failure, GpuModel, TensorSpec
 from grader.wire.recorded_parts import (
-    NUMBER_BYTES,
     Alternative,
     BadPlan,
     Choice,
@@ -51,8 +51,6 @@ __all__ = [
     "steps_with",
 ]  # fmt: skip
 
-MOST_THREADS = 1024
-TENSOR_MAP_BYTES = 128
 TMA_TYPES, TMA_FP4, SWIZZLES = range(16), range(13, 16), range(4)  # as the CUDA driver numbers them
 MOST_TMA_DIMENSIONS, MOST_TMA_BOX, MOST_TMA_SIZE, MOST_TMA_STRIDE = 5, 256, 1 << 32, 1 << 40
 TEXTS = ("ttir", "ttgir", "llir", "ptx")
@@ -75,7 +73,7 @@ class PlannedParameter:
 
     @property
     def bytes(self) -> int:
-        return {"pointer": 8, "tensormap": TENSOR_MAP_BYTES}.get(self.type) or NUMBER_BYTES[self.type]
+        return {"pointer": POINTER_BYTES, "tensormap": TENSOR_MAP_BYTES}.get(self.type) or NUMBER_BYTES[self.type]
 
 
 @dataclass
@@ -243,7 +241,7 @@ def _accept_kernel(kernel: PlannedKernel, model: GpuModel) -> None:
     if cubin.writable_globals or cubin.undefined:
         what = "keeps memory between launches" if cubin.writable_globals else f"calls {cubin.undefined[0]}"
         raise BadPlan(f"the machine code of {kernel.name} {what}, which Triton's never does")
-    if not 1 <= kernel.warps <= MOST_THREADS // 32 or not 1 <= kernel.ctas <= 16:
+    if not 1 <= kernel.warps <= MOST_THREADS // WARP_SIZE or not 1 <= kernel.ctas <= 16:
         raise BadPlan(f"{kernel.name} asks for {kernel.warps} warps in clusters of {kernel.ctas}")
     if not 0 <= kernel.shared <= model.shared_per_block:
         raise BadPlan(

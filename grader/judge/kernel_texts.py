@@ -9,11 +9,11 @@ from grader.processes.faults import ChildEnded
 from grader.processes.front_end_process import FrontEnd, KernelText
 from grader.processes.submission_process import SubmissionProcess
 from grader.processes.where import Where
+from grader.wire.launch_abi import MOST_THREADS, WARP_SIZE
 from grader.wire.messages import Failure, RecordRequest
 from grader.wire.recorded_call import Recipe, RecordedCall, read_recorded
 from grader.wire.recorded_parts import BadPlan, Choice, PlannedLaunch, Step
 
-WARP_SIZE, MOST_THREADS = 32, 1024  # threads of a warp, of a block
 MAKES_A_DESCRIPTOR = '"tt.make_tensor_descriptor"'
 
 

@@ -24,6 +24,7 @@ import math
 from dataclasses import asdict, dataclass, field
 
 from grader.wire.frames import ProtocolError
+from grader.wire.launch_abi import FIRST_WITH_TENSOR_MAPS
 
 MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 ANY_SIZE = 1 << 62  # of a tensor without bytes in the frame
@@ -42,12 +43,6 @@ DTYPE_BYTES = {
 VIEW_BYTES = DTYPE_BYTES | {
     "uint16": 2, "uint32": 4, "uint64": 8,
     "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
-}  # fmt: skip
-# Options of a launch that change the machine code made of a kernel's text, each with its type.
-LAUNCH_OPTIONS = {
-    "num_warps": "int", "num_stages": "int", "num_ctas": "int", "maxnreg": "int | None", "enable_fp_fusion": "bool",
-    "debug": "bool", "sanitize_overflow": "bool", "launch_cooperative_grid": "bool", "launch_pdl": "bool",
-    "default_dot_input_precision": "str", "max_num_imprecise_acc_default": "int | None",
 }  # fmt: skip
 
 
@@ -120,7 +115,7 @@ class GpuModel:
     @property
     def has_tensor_maps(self) -> bool:
         """True where Triton moves tiles by descriptors: before sm_90 it makes pointers and masks of them."""
-        return self.arch >= 90
+        return self.arch >= FIRST_WITH_TENSOR_MAPS
 
 
 @dataclass

@@ -6,15 +6,14 @@ child -> RecordRequest answered by "recorded" -> read_recorded -> RecordedCall
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from grader.wire.fields import build, checked, items
 from grader.wire.frames import ProtocolError
-from grader.wire.messages import LAUNCH_OPTIONS, Failure, TensorSpec
+from grader.wire.launch_abi import ATTRIBUTES, LAUNCH_OPTIONS, NUMBER_BYTES, TYPE
+from grader.wire.messages import Failure, TensorSpec
 from grader.wire.recorded_parts import (
-    NUMBER_BYTES,
     BadPlan,
     PlannedBuffer,
     PlannedLaunch,
@@ -36,8 +35,6 @@ from grader.wire.recorded_parts import (
 )
 from grader.wire.reply import Refusal, failure_of
 
-TYPE = re.compile(r"(?:\*k?){0,2}\w{1,20}|tensordesc<\w{1,20}\[\d{1,9}(?:, ?\d{1,9}){0,7}\]>", re.ASCII)
-ATTRIBUTES = ("tt.divisibility",)  # of an argument, which a launch passes on to the front end
 WORK = ("launch", "choose")  # steps
 MOST_DIMENSIONS, MOST_DEPTH, MOST_RESULTS = 5, 4, 64
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from grader.wire.fields import build, checked, items
 from grader.wire.frames import ProtocolError
+from grader.wire.launch_abi import NUMBER_BYTES
 from grader.wire.messages import VIEW_BYTES, TensorSpec
 
 MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_KERNELS = 64, 64, 64, 256
@@ -20,10 +21,6 @@ MOST_STEPS = 4096  # all alternatives together
 MOST_BYTES = 1 << 38  # of all buffers together
 MOST_PROGRAMS = ((1 << 31) - 1, (1 << 16) - 1, (1 << 16) - 1)
 MOST_DATA_BYTES = 4096  # of one tensor of numbers made in Python
-NUMBER_BYTES = {
-    "i1": 1, "u1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8,
-    "fp16": 2, "bf16": 2, "f32": 4, "fp32": 4, "fp64": 8,
-}  # fmt: skip
 
 
 class BadPlan(Exception):

@@ -10,7 +10,7 @@ import pytest
 from grader import normal
 from grader.compiler import result
 from grader.compiler.compiler_client import CompilerClient
-from grader.compiler.result import Failed, Metadata
+from grader.compiler.result import Failed
 from grader.course.trial import Trial
 from grader.explain.verdict import PASS, Verdict
 from grader.gpu.amd import excess, facts_of
@@ -19,6 +19,7 @@ from grader.gpu.plan import PlannedKernel
 from grader.judge.amd_code import told_with
 from grader.judge.uses import CompiledUse
 from grader.numerics.arguments import Recipe
+from grader.wire.launch_abi import Metadata
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import Alternative, Choice, PlannedLaunch
 from tests.conftest import ROOT, exercise_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.child.pretended_gpu import Utils
+from grader.child.triton_api import Utils
 from grader.gpu.compiled_facts import Facts, facts_of
 from grader.gpu.models import MODELS
 from grader.wire.cubin import read_cubin

@@ -1,8 +1,8 @@
 """Launches a plan's kernels through the CUDA driver, on the caller's buffers. Nothing of a submission is imported.
 
-It follows the rules of Triton's own launcher, 3.6 to 3.9: a warp has 32 threads; the kernel's shared memory is dynamic,
-and above 48 KiB a function has to be allowed that much; clusters are a launch attribute, and the grid counts their
-blocks.
+It follows the rules of Triton's own launcher, 3.6 to 3.9, whose numbers stand in wire/launch_abi.py: a warp has 32
+threads; the kernel's shared memory is dynamic, and above 48 KiB a function has to be allowed that much; clusters are a
+launch attribute, and the grid counts their blocks.
 """
 
 from __future__ import annotations
@@ -13,9 +13,15 @@ import struct
 from cuda.bindings import driver
 
 from grader.gpu.plan import Plan, PlannedKernel, PlannedLaunch, PlannedParameter, TensorMap
+from grader.wire.launch_abi import (
+    DEFAULT_SHARED,
+    LARGE_CLUSTER,
+    SMALL_MAP_BIT,
+    SMALL_MAP_BYTES,
+    SMALL_MAP_DRIVER,
+    WARP_SIZE,
+)
 
-DEFAULT_SHARED = 48 << 10  # bytes a block may use without asking
-LARGE_CLUSTER = 16
 C_TYPES = {
     "i1": ctypes.c_int8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
     "u1": ctypes.c_uint8, "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
@@ -75,7 +81,7 @@ class BoundLaunch:
         self.attributes = _attributes(kernel, dependent=kernel.dependent and not first)
 
     def enqueue(self, stream: int) -> None:
-        threads, shared = 32 * self.kernel.warps, self.kernel.shared
+        threads, shared = WARP_SIZE * self.kernel.warps, self.kernel.shared
         if not self.attributes:
             checked(driver.cuLaunchKernel(self.function, *self.grid, threads, 1, 1, shared, stream, self.parameters, 0))
             return
@@ -152,6 +158,6 @@ def _tensor_map(tiled: TensorMap, name: str, address: int) -> _TensorMap:
     if error:
         raise DriverError(f"cuTensorMapEncodeTiled: error {error} for {name}")
     extent = sum((length - 1) * stride for length, stride in zip(shape, [size, *byte_strides])) + 1
-    if extent < 128 << 10 and checked(driver.cuDriverGetVersion()) <= 13010:
-        found.words[1] &= ~(1 << 21)  # as Triton 3.9 does for small tensors on such drivers
+    if extent < SMALL_MAP_BYTES and checked(driver.cuDriverGetVersion()) <= SMALL_MAP_DRIVER:
+        found.words[1] &= ~SMALL_MAP_BIT
     return found
