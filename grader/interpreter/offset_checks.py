@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from grader.interpreter.batch import NotedOverflow
-from grader.interpreter.control import HANDLERS as CONTROL
 from grader.interpreter.dtypes import dtype_of, is_float
 from grader.interpreter.frame import Frame
+from grader.interpreter.known_operations import entry_of
 from grader.interpreter.lost_offsets import Lanes, hand_on
 from grader.ttir.module import Block, Function, Module, Operation
 
@@ -128,7 +128,7 @@ def with_checks(operation: Operation, run: Callable, stateful: bool, leads: bool
     """
     if operation.name in ACCESSES:
         return _using(operation, run)
-    if leads and operation.operands and operation.name not in ENDS and operation.name not in CONTROL:
+    if leads and operation.operands and operation.name not in ENDS and not entry_of(operation.name).control:
         return _losing(operation, run, stateful)
     return None
 

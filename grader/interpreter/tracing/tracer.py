@@ -15,7 +15,7 @@ import numpy as np
 from grader.interpreter.buffers import Argument, Buffer
 from grader.interpreter.findings import Turn as Moment
 from grader.interpreter.frame import Frame, ReadyBlock, ReadyOperation
-from grader.interpreter.registry import FOLD_MAKERS
+from grader.interpreter.known_operations import entry_of
 from grader.ttir.module import Operation, SourcePlace, Type
 from grader.wire.messages import LoggedAccess
 
@@ -114,7 +114,7 @@ class Tracer:
 
     def _run(self, step: ReadyOperation, frame: Frame, operands: list[Any]) -> Any:
         operation = step.operation
-        opens = bool(operation.regions) and operation.name not in FOLD_MAKERS or operation.name == "tt.call"
+        opens = entry_of(operation.name).control
         if opens:
             self._enter(operation)
         try:
@@ -159,7 +159,7 @@ class Tracer:
 
     def _note(self, operation: Operation, operands: list[Any], out: Any) -> None:
         touched, self._touched = self._touched, []
-        if operation.regions and operation.name not in FOLD_MAKERS or operation.name == "tt.call":
+        if entry_of(operation.name).control:
             return
         if operation.name == "tt.print":
             for type, value in zip(operation.operand_types, operands):
