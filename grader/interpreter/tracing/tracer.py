@@ -22,8 +22,6 @@ from grader.wire.messages import LoggedAccess
 MOST_TURNS = 3  # iterations of a loop: that many of the first, and of the last
 MOST_HELD = 256 << 20  # bytes of arrays; what comes later is not kept
 LOOPS = ("scf.for", "scf.while")
-MASKS = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2}  # which operand the mask is, where there is one
-STORED = {"tt.store": 1, "tt.atomic_rmw": 1, "tt.atomic_cas": 2, "tt.descriptor_store": 1, "tt.descriptor_reduce": 1}
 
 
 @dataclass(slots=True)
@@ -159,14 +157,15 @@ class Tracer:
 
     def _note(self, operation: Operation, operands: list[Any], out: Any) -> None:
         touched, self._touched = self._touched, []
-        if entry_of(operation.name).control:
+        entry = entry_of(operation.name)
+        if entry.control:
             return
         if operation.name == "tt.print":
             for type, value in zip(operation.operand_types, operands):
                 self._keep(TracedValue("printed", operation, operation.place, type, value, callers=self._callers))
             return
-        place = MASKS.get(operation.name, len(operands))
-        mask = operands[place] if place < len(operands) else None
+        at = entry.mask_of(operation)
+        mask = None if at is None else operands[at]
         for type, value in _values_of(operation, operands, out):
             self._keep(TracedValue("value", operation, operation.place, type, value, touched, mask, self._callers))
 
@@ -180,7 +179,7 @@ class Tracer:
 
 def _values_of(operation: Operation, operands: list[Any], out: Any) -> list[tuple[Type, Any]]:
     """Returns the values of an operation to report, with their types: the value that it stores, or else its results."""
-    stored = STORED.get(operation.name)
+    stored = entry_of(operation.name).stored
     if stored is not None:
         return [(operation.operand_types[stored], operands[stored])]
     outs = out if len(operation.results) > 1 else [out]
