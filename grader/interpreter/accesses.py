@@ -11,6 +11,7 @@ import numpy as np
 from grader.interpreter.buffers import FILLS
 from grader.interpreter.dtypes import DTYPES, dtype_of, over, wide
 from grader.interpreter.frame import Frame
+from grader.interpreter.registry import carries_out
 from grader.interpreter.shadow import ACQUIRE_RELEASE
 from grader.ttir.module import Operation, Type
 
@@ -158,13 +159,10 @@ def store(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.addptr")
 def _addptr(operation: Operation) -> Callable:
     size = element(operation.operand_types[0]).itemsize
-
-    def run(pointers: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        return pointers + offsets.astype(np.int64) * size
-
-    return lambda frame, pointers, offsets: run(pointers, offsets)
+    return lambda pointers, offsets: pointers + offsets.astype(np.int64) * size
 
 
 # ---- atomics -------------------------------------------------------------------------------------------------------
@@ -187,6 +185,7 @@ def change_atomically(
     return lanes.spread(as_values(raw, dtype), np.zeros((), dtype))
 
 
+@carries_out("tt.atomic_rmw", stateful=True, access="atomic", stored=1, mask=2)
 def _read_modify_write(operation: Operation) -> Callable:
     kind = int(operation.attributes["atomic_rmw_op"])
     dtype, shape = dtype_of(operation.operand_types[1]), operation.operand_types[0].shape
@@ -229,6 +228,7 @@ def combination(kind: int, dtype: np.dtype) -> Callable[[np.ndarray, np.ndarray]
     return combine
 
 
+@carries_out("tt.atomic_cas", stateful=True, access="atomic", others=(1,), stored=2)
 def _compare_and_swap(operation: Operation) -> Callable:
     dtype, shape = dtype_of(operation.operand_types[1]), operation.operand_types[0].shape
 
@@ -244,6 +244,7 @@ def _compare_and_swap(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.atomic_load", stateful=True, access="atomic", mask=1)
 def _atomic_load(operation: Operation) -> Callable:
     dtype, shape = dtype_of(operation.result_types[0]), operation.operand_types[0].shape
 
@@ -255,6 +256,7 @@ def _atomic_load(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.atomic_store", stateful=True, access="atomic", stored=1, mask=2)
 def _atomic_store(operation: Operation) -> Callable:
     dtype, shape = dtype_of(operation.operand_types[1]), operation.operand_types[0].shape
 
@@ -266,6 +268,7 @@ def _atomic_store(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.atomic_poll", stateful=True, access="atomic", others=(1, 2))
 def _atomic_poll(operation: Operation) -> Callable:
     """Returns the function that carries out tt.atomic_poll, and raises TooLong where the awaited value never comes.
 
@@ -286,33 +289,18 @@ def _atomic_poll(operation: Operation) -> Callable:
 # ---- the program and its grid --------------------------------------------------------------------------------------
 
 
+@carries_out("tt.get_program_id", stateful=True)
 def _program_id(operation: Operation) -> Callable:
     axis = int(operation.attributes["axis"])
     return lambda frame: frame.batch.program_id(axis)
 
 
+@carries_out("tt.get_num_programs", stateful=True)
 def _num_programs(operation: Operation) -> Callable:
     axis = int(operation.attributes["axis"])
     return lambda frame: np.array([frame.batch.grid[axis]], np.int32)
 
 
+@carries_out("gpu.barrier", "ttg.barrier", "tt.grid_dependency_wait", "tt.grid_dependency_launch_dependents")
 def _nothing(operation: Operation) -> Callable:
-    return lambda frame, *operands: None
-
-
-HANDLERS: dict[str, Callable[[Operation], Callable]] = {
-    "tt.addptr": _addptr,
-    "tt.atomic_rmw": _read_modify_write,
-    "tt.atomic_cas": _compare_and_swap,
-    "tt.atomic_load": _atomic_load,
-    "tt.atomic_store": _atomic_store,
-    "tt.atomic_poll": _atomic_poll,
-    "tt.get_program_id": _program_id,
-    "tt.get_num_programs": _num_programs,
-    "tt.grid_dependency_wait": _nothing,
-    "tt.grid_dependency_launch_dependents": _nothing,
-    "gpu.barrier": _nothing,
-    "ttg.barrier": _nothing,
-    "tt.barrier": _nothing,
-    "ttg.local_barrier": _nothing,
-}
+    return lambda: None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grader.interpreter.dtypes import NARROW, Unsupported, dtype_of, narrowed, over, unsigned, wide
-from grader.interpreter.registry import Computed, prepares
+from grader.interpreter.registry import Computed, carries_out
 from grader.interpreter.rounding import fused
 from grader.ttir.module import Operation
 
@@ -42,7 +42,7 @@ def rounding_each(function: Callable[..., np.ndarray], dtype: np.dtype) -> Compu
 def elementwise(function: Callable[..., np.ndarray], *names: str, approximate: bool = False) -> None:
     """Registers `function`, which computes floats of one type, for the operations `names`."""
 
-    @prepares(*names, approximate=approximate)
+    @carries_out(*names, approximate=approximate)
     def make(op: Operation) -> Computed:
         return rounding_each(function, dtype_of(op.result_types[0]))
 
@@ -115,7 +115,7 @@ def _first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def integers(function: Computed, name: str, without_sign: bool = False) -> None:
     """Registers a function of two integers of one type. `without_sign`: it takes and returns unsigned integers."""
 
-    @prepares(name)
+    @carries_out(name)
     def make(op: Operation) -> Computed:
         dtype = dtype_of(op.result_types[0])
         if dtype == BOOL:
@@ -174,7 +174,7 @@ _BY_SIZE = (np.less, np.less_equal, np.greater, np.greater_equal)
 _INTEGER_COMPARISONS: tuple[np.ufunc, ...] = (np.equal, np.not_equal, *_BY_SIZE, *_BY_SIZE)
 
 
-@prepares("arith.cmpi")
+@carries_out("arith.cmpi")
 def _compare_integers(op: Operation) -> Computed:
     number = _predicate(op, len(_INTEGER_COMPARISONS))
     comparison = _INTEGER_COMPARISONS[number]
@@ -227,7 +227,7 @@ _FLOAT_COMPARISONS: tuple[Callable[..., np.ndarray], ...] = (
 )
 
 
-@prepares("arith.cmpf")
+@carries_out("arith.cmpf")
 def _compare_floats(op: Operation) -> Computed:
     comparison = _FLOAT_COMPARISONS[_predicate(op, len(_FLOAT_COMPARISONS))]
     if dtype_of(op.operand_types[0]) not in NARROW:
@@ -235,7 +235,7 @@ def _compare_floats(op: Operation) -> Computed:
     return lambda x, y: comparison(wide(x), wide(y))
 
 
-@prepares("arith.select")
+@carries_out("arith.select")
 def _select(op: Operation) -> Computed:
     rank = len(op.result_types[0].shape)
     if not rank or op.operand_types[0].shape:

@@ -24,6 +24,7 @@ from grader.interpreter.accesses import (
 from grader.interpreter.control import merged
 from grader.interpreter.dtypes import dtype_of, over
 from grader.interpreter.frame import Frame
+from grader.interpreter.registry import carries_out
 from grader.ttir.module import BadText, Operation, Type
 
 # Kinds of tt.descriptor_reduce (add, min, max, inc, dec, and, or, xor) -> of tt.atomic_rmw, which has no inc or dec
@@ -74,11 +75,12 @@ def _merged(mask: np.ndarray, new: tuple[np.ndarray, ...], old: tuple[np.ndarray
 # ---- descriptors ---------------------------------------------------------------------------------------------------
 
 
+@carries_out("tt.make_tensor_descriptor")
 def _make_descriptor(operation: Operation) -> Callable:
     (block,) = operation.result_types
     nan, rank = operation.attributes.get("padding") == NAN_PADDING, len(block.shape)
 
-    def run(frame: Frame, base: np.ndarray, *sizes: np.ndarray) -> Descriptor:
+    def run(base: np.ndarray, *sizes: np.ndarray) -> Descriptor:
         return Descriptor(base, sizes[:rank], sizes[rank:], block, nan)
 
     return run
@@ -143,6 +145,7 @@ def _blocked(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return values.reshape(values.shape[0], *(1,) * missing, *values.shape[1:]) if missing > 0 else values
 
 
+@carries_out("tt.descriptor_load", stateful=True, access="load")
 def _descriptor_load(operation: Operation) -> Callable:
     def run(frame: Frame, descriptor: Descriptor, *corner: np.ndarray) -> np.ndarray:
         return _read_box(frame, operation, descriptor, _box(descriptor, corner))
@@ -150,6 +153,7 @@ def _descriptor_load(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.descriptor_store", stateful=True, access="store", stored=1)
 def _descriptor_store(operation: Operation) -> Callable:
     def run(frame: Frame, descriptor: Descriptor, values: np.ndarray, *corner: np.ndarray) -> None:
         _write_box(frame, operation, _box(descriptor, corner), values)
@@ -157,6 +161,7 @@ def _descriptor_store(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.descriptor_reduce", stateful=True, access="atomic", stored=1)
 def _descriptor_reduce(operation: Operation) -> Callable:
     kind = REDUCTIONS.get(int(operation.attributes["kind"]))
     if kind is None:
@@ -172,6 +177,7 @@ def _descriptor_reduce(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.descriptor_gather", stateful=True, access="load")
 def _descriptor_gather(operation: Operation) -> Callable:
     def run(frame: Frame, descriptor: Descriptor, rows: np.ndarray, column: np.ndarray) -> np.ndarray:
         return _read_box(frame, operation, descriptor, _rows(descriptor, rows, column))
@@ -179,6 +185,7 @@ def _descriptor_gather(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.descriptor_scatter", stateful=True, access="store", stored=3)
 def _descriptor_scatter(operation: Operation) -> Callable:
     def run(frame: Frame, descriptor: Descriptor, rows: np.ndarray, column: np.ndarray, values: np.ndarray) -> None:
         _write_box(frame, operation, _rows(descriptor, rows, column), values)
@@ -189,24 +196,27 @@ def _descriptor_scatter(operation: Operation) -> Callable:
 # ---- block pointers ------------------------------------------------------------------------------------------------
 
 
+@carries_out("tt.make_tensor_ptr")
 def _make_block_pointer(operation: Operation) -> Callable:
     (block,) = operation.result_types
     rank = len(block.shape)
 
-    def run(frame: Frame, base: np.ndarray, *numbers: np.ndarray) -> BlockPointer:
+    def run(base: np.ndarray, *numbers: np.ndarray) -> BlockPointer:
         shape, strides, corner = numbers[:rank], numbers[rank : 2 * rank], numbers[2 * rank :]
         return BlockPointer(Descriptor(base, shape, strides, block, nan=False), corner)
 
     return run
 
 
+@carries_out("tt.advance")
 def _advance(operation: Operation) -> Callable:
-    def run(frame: Frame, pointer: BlockPointer, *steps: np.ndarray) -> BlockPointer:
+    def run(pointer: BlockPointer, *steps: np.ndarray) -> BlockPointer:
         return replace(pointer, corner=tuple(at + step for at, step in zip(pointer.corner, steps)))
 
     return run
 
 
+@carries_out("tt.load", stateful=True, access="load", mask=1, others=(2,))
 def _load(operation: Operation) -> Callable:
     kind, read = operation.operand_types[0], load(operation)
     if kind.kind != "block pointer":
@@ -225,6 +235,7 @@ def _load(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.store", stateful=True, access="store", stored=1, mask=2)
 def _store(operation: Operation) -> Callable:
     kind, write, checked = operation.operand_types[0], store(operation), _checked(operation)
     if kind.kind != "block pointer":
@@ -243,17 +254,3 @@ def _checked(operation: Operation) -> tuple[int, ...]:
     if any(not 0 <= axis < len(operation.operand_types[0].shape) for axis in checked):
         raise BadText("a boundary check of a dimension that is not there")
     return checked
-
-
-HANDLERS: dict[str, Callable[[Operation], Callable]] = {
-    "tt.load": _load,
-    "tt.store": _store,
-    "tt.make_tensor_descriptor": _make_descriptor,
-    "tt.descriptor_load": _descriptor_load,
-    "tt.descriptor_store": _descriptor_store,
-    "tt.descriptor_reduce": _descriptor_reduce,
-    "tt.descriptor_gather": _descriptor_gather,
-    "tt.descriptor_scatter": _descriptor_scatter,
-    "tt.make_tensor_ptr": _make_block_pointer,
-    "tt.advance": _advance,
-}

@@ -16,6 +16,7 @@ from grader.interpreter.batch import Batch
 from grader.interpreter.dtypes import over
 from grader.interpreter.endless_loops import WHY, Endless, deciding, stays
 from grader.interpreter.frame import BlockTracer, Frame, ReadyBlock
+from grader.interpreter.registry import carries_out
 from grader.ttir.module import Function, Operation
 
 Region = Sequence[ReadyBlock]
@@ -97,6 +98,7 @@ def _results(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
+@carries_out("scf.if", stateful=True, control=True)
 def _if(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
     def run(frame: Frame, condition: np.ndarray) -> Any:
         truth = np.broadcast_to(condition, (frame.count,))
@@ -114,6 +116,7 @@ def _if(operation: Operation, regions: list[Region], functions: dict[str, ReadyF
     return run
 
 
+@carries_out("scf.for", stateful=True, control=True)
 def _for(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
     (body,) = regions
     variable, *carried_numbers = body[0].arguments
@@ -146,6 +149,7 @@ def _for(operation: Operation, regions: list[Region], functions: dict[str, Ready
     return run
 
 
+@carries_out("scf.while", stateful=True, control=True)
 def _while(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
     before, after = regions
     place, decides = operation.place, deciding(operation)
@@ -175,6 +179,7 @@ def _while(operation: Operation, regions: list[Region], functions: dict[str, Rea
     return run
 
 
+@carries_out("tt.call", stateful=True, control=True)
 def _call(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
     name = str(operation.attributes["callee"]).lstrip("@").strip('"')
 
@@ -184,6 +189,3 @@ def _call(operation: Operation, regions: list[Region], functions: dict[str, Read
             return _results(results)
 
     return run
-
-
-HANDLERS: dict[str, Callable] = {"scf.if": _if, "scf.for": _for, "scf.while": _while, "tt.call": _call}

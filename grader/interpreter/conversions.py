@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grader.interpreter.dtypes import BYTES, F64, NARROW, Unsupported, dtype_of, is_float, narrowed, unsigned, wide
-from grader.interpreter.registry import Computed, prepares
+from grader.interpreter.registry import Computed, carries_out
 from grader.interpreter.rounding import from_double, in_double, to_integer, toward_zero
 from grader.ttir.module import Operation
 
@@ -34,12 +34,12 @@ def float_to_float(source: np.dtype, target: np.dtype) -> Computed:
     return lambda x: x.astype(target)
 
 
-@prepares("arith.extf", "arith.truncf")
+@carries_out("arith.extf", "arith.truncf")
 def _resize_float(op: Operation) -> Computed:
     return float_to_float(*_types(op))
 
 
-@prepares("tt.fp_to_fp")
+@carries_out("tt.fp_to_fp")
 def _float_to_float(op: Operation) -> Computed:
     source, target = _types(op)
     rounding = op.attributes.get("rounding", NEAREST)
@@ -58,7 +58,7 @@ def _from_bool(target: np.dtype) -> Computed:
     return lambda x: np.negative(x.view(np.int8)).astype(target, copy=False)
 
 
-@prepares("arith.extsi", "arith.trunci")
+@carries_out("arith.extsi", "arith.trunci")
 def _resize_integer(op: Operation) -> Computed:
     source, target = _types(op)
     if source == target:
@@ -68,7 +68,7 @@ def _resize_integer(op: Operation) -> Computed:
     return _from_bool(target) if source == BOOL else lambda x: x.astype(target)
 
 
-@prepares("arith.extui")
+@carries_out("arith.extui")
 def _extend_unsigned(op: Operation) -> Computed:
     source, target = _types(op)
     if source == BOOL:
@@ -91,20 +91,20 @@ def integer_to_float(source: np.dtype, target: np.dtype) -> Computed:
     return lambda x: x.astype(target)
 
 
-@prepares("arith.sitofp")
+@carries_out("arith.sitofp")
 def _signed_to_float(op: Operation) -> Computed:
     source, target = _types(op)
     return _from_bool(target) if source == BOOL else integer_to_float(source, target)
 
 
-@prepares("arith.uitofp")
+@carries_out("arith.uitofp")
 def _unsigned_to_float(op: Operation) -> Computed:
     source, target = _types(op)
     convert = integer_to_float(source, target)
     return lambda x: convert(unsigned(x))
 
 
-@prepares("arith.fptosi", "arith.fptoui")
+@carries_out("arith.fptosi", "arith.fptoui")
 def _float_to_integer(op: Operation) -> Computed:
     """Returns the function that rounds floats toward zero. Numbers that are too large saturate, as on the hardware.
 
@@ -127,7 +127,7 @@ def _float_to_integer(op: Operation) -> Computed:
     return convert
 
 
-@prepares("tt.bitcast", "arith.bitcast")
+@carries_out("tt.bitcast", "arith.bitcast")
 def _same_bits(op: Operation) -> Computed:
     source, target = _types(op)
     if source == target:
@@ -137,7 +137,7 @@ def _same_bits(op: Operation) -> Computed:
     return lambda x: x.view(target)
 
 
-@prepares("tt.ptr_to_int", "tt.int_to_ptr")
+@carries_out("tt.ptr_to_int", "tt.int_to_ptr")
 def _pointer_bits(op: Operation) -> Computed:
     source, target = _types(op)
     if is_float(source) or is_float(target):

@@ -1,7 +1,7 @@
 """The math dialect, and Triton's own functions of numbers, element by element.
 
-numpy's functions are within an ulp or a few of the true value. A GPU's are as close, but round differently: see
-APPROXIMATE.
+numpy's functions are within an ulp or a few of the true value. A GPU's are as close, but round differently: their
+entries in the registry say `approximate`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from grader.interpreter.arithmetic import BOOL, elementwise, larger, maximum, minimum, rounding_each, smaller
 from grader.interpreter.dtypes import Unsupported, dtype_of, unsigned
-from grader.interpreter.registry import Computed, prepares
+from grader.interpreter.registry import Computed, carries_out
 from grader.interpreter.rounding import flushing, fused
 from grader.interpreter.special_functions import erf
 from grader.ttir.module import Operation
@@ -46,12 +46,12 @@ elementwise(np.divide, "tt.precise_divf")
 elementwise(np.divide, "tt.approx_divf", approximate=True)
 
 
-@prepares("math.fma")
+@carries_out("math.fma")
 def _fma(op: Operation) -> Computed:
     return fused
 
 
-@prepares("math.absi")
+@carries_out("math.absi")
 def _absolute(op: Operation) -> Computed:
     return np.abs
 
@@ -59,7 +59,7 @@ def _absolute(op: Operation) -> Computed:
 NO_NAN, ALL_NAN = 0, 0xFFFF  # propagateNan's numbers
 
 
-@prepares("tt.clampf")
+@carries_out("tt.clampf")
 def _clamp(op: Operation) -> Computed:
     """Returns the function that keeps x between two bounds.
 
@@ -72,7 +72,7 @@ def _clamp(op: Operation) -> Computed:
     return rounding_each(lambda x, low, high: smallest(largest(x, low), high), dtype_of(op.result_types[0]))
 
 
-@prepares("tt.mulhiui")
+@carries_out("tt.mulhiui")
 def _high_product(op: Operation) -> Computed:
     dtype = dtype_of(op.result_types[0])
     if dtype == BOOL:

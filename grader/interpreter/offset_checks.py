@@ -8,15 +8,15 @@ from it (lost_offsets.py follows the lanes), and explains a call that has gone w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from grader.interpreter.batch import NotedOverflow
-from grader.interpreter.control import HANDLERS as CONTROL
 from grader.interpreter.dtypes import dtype_of, is_float
 from grader.interpreter.frame import Frame
+from grader.interpreter.known_operations import ACCESSES, entry_of
 from grader.interpreter.lost_offsets import Lanes, hand_on
 from grader.ttir.module import Block, Function, Module, Operation
 
@@ -24,13 +24,8 @@ MOST_NOTED = 16  # of one launch
 Value = tuple[str, int]  # a function and the number of a value in it
 Edges = dict[Value, list[Value]]  # a value -> the values that it is made of
 
-LOADS = ("tt.load", "tt.atomic_load", "tt.descriptor_load", "tt.descriptor_gather")
-STORES = ("tt.store", "tt.atomic_store", "tt.atomic_rmw", "tt.atomic_cas")
-BOXES = ("tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter")
-ACCESSES = (*LOADS, *STORES, *BOXES)
-MASKS = {"tt.load": 1, "tt.atomic_load": 1, "tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_store": 2}  # which operand
 # Operations whose result is no longer an offset: memory's content, or the truth of a comparison of floats.
-ENDS = (*LOADS, *STORES, "arith.cmpf", "tt.dot", "tt.reduce", "tt.scan")
+ENDS = (*ACCESSES, "arith.cmpf", "tt.dot", "tt.reduce", "tt.scan")
 
 
 def leading_to_memory(module: Module) -> set[Value]:
@@ -45,15 +40,9 @@ def leading_to_memory(module: Module) -> set[Value]:
     return found
 
 
-def _roots(op: Operation) -> Iterator[int]:
-    """Yields the operands of an access that say where it leads, or whether it takes place."""
-    if op.name in LOADS:
-        yield from op.operands[:2] if op.name == "tt.load" else op.operands
-    elif op.name in STORES:
-        truths = (n for n, kind in zip(op.operands, op.operand_types) if kind.element == "i1")
-        yield from (op.operands[0], *truths)
-    elif op.name in BOXES:
-        yield from (n for n, kind in zip(op.operands, op.operand_types) if kind.element in ("i32", "i64"))
+def _roots(op: Operation) -> list[int]:
+    """Returns the values that say where an access leads, or whether it takes place; [] for any other operation."""
+    return [op.operands[at] for at in ACCESSES[op.name].leading(op)] if op.name in ACCESSES else []
 
 
 def _made_of(module: Module) -> Edges:
@@ -128,7 +117,7 @@ def with_checks(operation: Operation, run: Callable, stateful: bool, leads: bool
     """
     if operation.name in ACCESSES:
         return _using(operation, run)
-    if leads and operation.operands and operation.name not in ENDS and operation.name not in CONTROL:
+    if leads and operation.operands and operation.name not in ENDS and not entry_of(operation.name).control:
         return _losing(operation, run, stateful)
     return None
 
@@ -155,14 +144,13 @@ def _using(operation: Operation, run: Callable) -> Callable:
 
     Its operands say where it leads, and a mask, if it has one, in which lanes.
     """
-    where = [operation.operands.index(number) for number in _roots(operation)]
-    at = MASKS.get(operation.name, len(operation.operands))
-    masked = at < len(operation.operands) and operation.operand_types[at].element == "i1"
+    entry = ACCESSES[operation.name]
+    where, at = entry.leading(operation), entry.mask_of(operation)
 
     def checked(frame: Frame, *operands: Any) -> Any:
         lost = frame.batch.lost
         if lost:
-            mask = operands[at] if masked else None
+            mask = None if at is None else operands[at]
             for number in where:
                 active = mask if number != at else None  # lanes that are off because of a lost number count, too
                 _note(frame, lost.of(operands[number]), active)

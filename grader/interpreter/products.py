@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grader.interpreter.dtypes import DTYPES, F32, F64, Unsupported, dtype_of, is_float, narrowed, spelled_out, wide
-from grader.interpreter.registry import Computed, prepares
+from grader.interpreter.registry import Computed, carries_out
 from grader.ttir.module import Operation, Type
 
 BF16 = DTYPES["bf16"]
@@ -70,7 +70,7 @@ def _check_shapes(op: Operation, a: tuple[int, ...], b: tuple[int, ...]) -> None
         raise Unsupported(f"operation {op.name} of {a} and {b} to {c} is not known here")
 
 
-@prepares("tt.dot")
+@carries_out("tt.dot")
 def _dot(op: Operation) -> Computed:
     a_type, b_type = op.operand_types[:2]
     target = dtype_of(op.result_types[0])
@@ -159,7 +159,7 @@ def _scales(type: Type, depth: int) -> Callable[[np.ndarray], np.ndarray]:
     return factors
 
 
-@prepares("tt.dot_scaled")
+@carries_out("tt.dot_scaled")
 def _dot_scaled(op: Operation) -> Computed:
     """Returns the function that computes tt.dot_scaled. Operands: a, b, c, and a scale of a, of b, or of both.
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from grader.interpreter import accesses, blocks, control, offset_checks, promises
+from grader.interpreter import offset_checks, promises
 from grader.interpreter.control import ReadyFunction, run_region
 from grader.interpreter.frame import Frame, ReadyBlock, ReadyOperation
-from grader.interpreter.pure_operations import prepare, prepare_fold
-from grader.interpreter.registry import FOLD_MAKERS
+from grader.interpreter.known_operations import ACCESSES, entry_of
+from grader.interpreter.registry import Maker, OperationEntry
 from grader.ttir.module import Block, Module, Operation
 
 
@@ -50,7 +50,7 @@ class ReadyKernel:
             for operation in function.walk():
                 used |= {(name, number) for number in operation.operands}
                 used |= {(name, number) for way in operation.successors for number in way.operands}
-                if operation.name.startswith("tt.atomic"):
+                if operation.name in ACCESSES and ACCESSES[operation.name].access == "atomic":
                     returned |= {(name, number) for number in operation.results}
         return bool(used & returned)
 
@@ -65,7 +65,8 @@ class ReadyKernel:
         return self.blocks[-1]
 
     def _step(self, operation: Operation) -> ReadyOperation:
-        run, stateful = self._prepared(operation)
+        entry = entry_of(operation.name)
+        run, stateful = self._prepared(operation, entry), entry.stateful
         leads = bool(self._leading.intersection(operation.results))
         checked = offset_checks.with_checks(operation, run, stateful, leads)
         run, stateful = (run, stateful) if checked is None else (checked, True)
@@ -73,17 +74,12 @@ class ReadyKernel:
             run, stateful = promises.with_hints(operation, run, stateful), True
         return ReadyOperation(run, operation.operands, operation.results, stateful, operation)
 
-    def _prepared(self, operation: Operation) -> tuple[Callable, bool]:
-        name = operation.name
-        if name in FOLD_MAKERS:
-            return _Fold(operation, self._region(operation.regions[0])), True
-        if name in control.HANDLERS:
-            regions = [self._region(blocks) for blocks in operation.regions]
-            return control.HANDLERS[name](operation, regions, self.functions), True
-        for handlers in (accesses.HANDLERS, blocks.HANDLERS, promises.HANDLERS):
-            if name in handlers:
-                return handlers[name](operation), True
-        return prepare(operation), False
+    def _prepared(self, operation: Operation, entry: OperationEntry) -> Callable:
+        if entry.fold:
+            return _Fold(operation, self._region(operation.regions[0]), entry.make)
+        if entry.control:
+            return entry.make(operation, [self._region(blocks) for blocks in operation.regions], self.functions)
+        return entry.make(operation)
 
 
 class _Fold:
@@ -91,9 +87,9 @@ class _Fold:
 
     frame: Frame  # of the run under way
 
-    def __init__(self, operation: Operation, region: tuple[ReadyBlock, ...]) -> None:
+    def __init__(self, operation: Operation, region: tuple[ReadyBlock, ...], make: Maker) -> None:
         self.region = region
-        self.prepared = prepare_fold(operation, self.evaluate)
+        self.prepared = make(operation, self.evaluate)
 
     def __call__(self, frame: Frame, *operands: np.ndarray) -> Any:
         self.frame = frame

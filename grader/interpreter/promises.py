@@ -14,6 +14,7 @@ import numpy as np
 from grader.interpreter.batch import KernelFault, NotedPromise
 from grader.interpreter.dtypes import spelled_out
 from grader.interpreter.frame import Frame
+from grader.interpreter.registry import carries_out
 from grader.ttir.module import Operation
 from grader.wire.messages import ASSUME, MAX_CONSTANCY, MAX_CONTIGUOUS, MULTIPLE_OF, UNALIGNED
 
@@ -120,6 +121,7 @@ def _note(frame: Frame, what: str, operation: Operation, bad: np.ndarray | np.bo
             frame.batch.broken.append(NotedPromise(what, operation.place, program))
 
 
+@carries_out("llvm.intr.assume", stateful=True)
 def _assume(operation: Operation) -> Callable:
     def run(frame: Frame, truth: np.ndarray) -> None:
         _note(frame, ASSUME, operation, ~truth.reshape(len(truth), -1).all(axis=1))
@@ -127,6 +129,7 @@ def _assume(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.assert", stateful=True)
 def _assert(operation: Operation) -> Callable:
     message = str(operation.attributes.get("message", ""))
 
@@ -140,6 +143,7 @@ def _assert(operation: Operation) -> Callable:
     return run
 
 
+@carries_out("tt.print", stateful=True)
 def _print(operation: Operation) -> Callable:
     prefix = str(operation.attributes.get("prefix", ""))
 
@@ -155,6 +159,3 @@ def _print(operation: Operation) -> Callable:
 def _first(value: np.ndarray) -> np.ndarray:
     """Returns the first elements that the first program of a batch holds, flat."""
     return value[0].reshape(-1)[:SHOWN]
-
-
-HANDLERS: dict[str, Callable] = {"llvm.intr.assume": _assume, "tt.assert": _assert, "tt.print": _print}

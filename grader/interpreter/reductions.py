@@ -15,7 +15,7 @@ import numpy as np
 
 from grader.interpreter.arithmetic import BOOL, ON_BITS, rounding_each
 from grader.interpreter.dtypes import Unsupported, dtype_of, is_float, spelled_out, unsigned, wide
-from grader.interpreter.registry import Computed, Region, prepares_fold
+from grader.interpreter.registry import Computed, Region, carries_out
 from grader.ttir.module import Operation
 
 _SUMS = {"arith.addf": np.add, "arith.mulf": np.multiply, "arith.addi": np.add, "arith.muli": np.multiply}
@@ -69,7 +69,7 @@ def _axis(op: Operation) -> tuple[int, int]:
 # ---- to one element ---------------------------------------------------------------------------------------------
 
 
-@prepares_fold("tt.reduce")
+@carries_out("tt.reduce", stateful=True, fold=True)
 def _reduce(op: Operation, evaluate: Region) -> Computed:
     axis, size = _axis(op)
     dtype = dtype_of(op.operand_types[0])
@@ -146,7 +146,7 @@ def _reduce_by_region(op: Operation, evaluate: Region, axis: int, size: int) -> 
 # ---- to as many -------------------------------------------------------------------------------------------------
 
 
-@prepares_fold("tt.scan")
+@carries_out("tt.scan", stateful=True, fold=True)
 def _scan(op: Operation, evaluate: Region) -> Computed:
     axis, size = _axis(op)
     dtype = dtype_of(op.operand_types[0])
@@ -213,7 +213,7 @@ def _accumulate(whole: np.ufunc, axis: int, shape: tuple[int, ...], backward: bo
 # ---- element by element -----------------------------------------------------------------------------------------
 
 
-@prepares_fold("tt.map_elementwise")
+@carries_out("tt.map_elementwise", stateful=True, fold=True)
 def _map_elementwise(op: Operation, evaluate: Region) -> Computed:
     """Returns the function that computes tt.map_elementwise.
 

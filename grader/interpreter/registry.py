@@ -1,4 +1,4 @@
-"""The makers of operations, by name.
+"""The table of all operations that are carried out here: the maker of each, and what is known about the operation.
 
 A maker gets an operation and returns the function that computes it from arrays. It decides as much as it can once per
 kernel.
@@ -7,38 +7,55 @@ kernel.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from grader.ttir.module import Operation
 
 Computed = Callable[..., Any]  # arrays, one per operand -> an array, or a tuple of several results
-Maker = Callable[[Operation], Computed]
+Maker = Callable[..., Computed]
 Region = Callable[[list], list]  # arrays, one per argument of a region's block -> its terminator's operands
-FoldMaker = Callable[[Operation, Region], Computed]
-
-MAKERS: dict[str, Maker] = {}
-FOLD_MAKERS: dict[str, FoldMaker] = {}  # operations with a region that is evaluated lane by lane
-APPROXIMATE: set[str] = set()  # operations whose float32 results on a GPU are not IEEE's nearest
 
 
-def prepares(*names: str, approximate: bool = False) -> Callable[[Maker], Maker]:
-    """Returns a decorator that registers the maker of these operations. `approximate`: see APPROXIMATE."""
+@dataclass(frozen=True)
+class OperationEntry:
+    """The maker of an operation, and facts about the operation. Operands are told by their positions, from 0."""
 
-    def register(maker: Maker) -> Maker:
+    make: Maker
+    stateful: bool = False  # what is made gets the frame before the operands
+    fold: bool = False  # its region is evaluated lane by lane; the maker gets the function that does it, too
+    control: bool = False  # runs regions or functions; the maker gets its regions and the kernel's functions, too
+    approximate: bool = False  # its float32 results on a GPU are not IEEE's nearest: their last bits may differ
+    access: str = ""  # "load", "store" or "atomic", if it reads or writes memory
+    mask: int | None = None  # the operand that says in which lanes an access takes place, where there is one
+    stored: int | None = None  # the operand that an access stores
+    others: tuple[int, ...] = ()  # operands that lead an access nowhere: `other`, a number to compare with, a timeout
+
+    def mask_of(self, operation: Operation) -> int | None:
+        """Returns the position of this operation's mask; None if it has no mask."""
+        types = operation.operand_types
+        there = self.mask is not None and self.mask < len(types) and types[self.mask].element == "i1"
+        return self.mask if there else None
+
+    def leading(self, operation: Operation) -> list[int]:
+        """Returns the positions of the operands that say where this access leads, or whether it takes place."""
+        return [at for at in range(len(operation.operands)) if at not in (self.stored, *self.others)]
+
+
+ENTRIES: dict[str, OperationEntry] = {}
+
+
+def carries_out(*names: str, **facts: Any) -> Callable[[Maker], Maker]:
+    """Returns a decorator that enters the maker of these operations, with these facts of an OperationEntry.
+
+    Raises ValueError for an operation that has a maker already.
+    """
+
+    def enter(maker: Maker) -> Maker:
         for name in names:
-            MAKERS[name] = maker
-            if approximate:
-                APPROXIMATE.add(name)
+            if name in ENTRIES:
+                raise ValueError(f"two makers carry out {name}")
+            ENTRIES[name] = OperationEntry(maker, **facts)
         return maker
 
-    return register
-
-
-def prepares_fold(name: str) -> Callable[[FoldMaker], FoldMaker]:
-    """Returns a decorator that registers the maker of an operation with a region, which the caller evaluates."""
-
-    def register(maker: FoldMaker) -> FoldMaker:
-        FOLD_MAKERS[name] = maker
-        return maker
-
-    return register
+    return enter

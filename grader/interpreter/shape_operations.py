@@ -13,7 +13,7 @@ import numpy as np
 
 from grader.interpreter.conversions import same
 from grader.interpreter.dtypes import Unsupported, constant, dtype_of, is_float, over, spelled_out, unsigned
-from grader.interpreter.registry import Computed, prepares
+from grader.interpreter.registry import Computed, carries_out
 from grader.ttir.module import Dense, Operation
 
 
@@ -40,7 +40,7 @@ def number(value: Any, dtype: np.dtype) -> np.ndarray:
     return np.array([value], np.float64).astype(dtype)
 
 
-@prepares("arith.constant")
+@carries_out("arith.constant")
 def _constant(op: Operation) -> Computed:
     shape, dtype = op.result_types[0].shape, dtype_of(op.result_types[0])
     value = op.attributes.get("value")
@@ -52,13 +52,13 @@ def _constant(op: Operation) -> Computed:
     return always(np.concatenate([number(one, dtype) for one in values]).reshape(1, *shape))
 
 
-@prepares("ub.poison")
+@carries_out("ub.poison")
 def _poison(op: Operation) -> Computed:
     """Returns a function that gives zeros. A program with a defined meaning does not use the value."""
     return always(np.zeros((1,) * (1 + len(op.result_types[0].shape)), dtype_of(op.result_types[0])))
 
 
-@prepares("tt.make_range")
+@carries_out("tt.make_range")
 def _make_range(op: Operation) -> Computed:
     start, end = op.attributes["start"], op.attributes["end"]
     if op.result_types[0].shape != (end - start,):
@@ -69,29 +69,29 @@ def _make_range(op: Operation) -> Computed:
 # ---- another shape ----------------------------------------------------------------------------------------------
 
 
-@prepares("tt.splat")
+@carries_out("tt.splat")
 def _splat(op: Operation) -> Computed:
     shape = (1,) * len(op.result_types[0].shape)
     return lambda x: x.reshape(x.shape[0], *shape)
 
 
-@prepares("tt.unsplat")
+@carries_out("tt.unsplat")
 def _unsplat(op: Operation) -> Computed:
     return lambda x: x.reshape(x.shape[0])
 
 
-@prepares("tt.broadcast")
+@carries_out("tt.broadcast")
 def _broadcast(op: Operation) -> Computed:
     return same
 
 
-@prepares("tt.expand_dims")
+@carries_out("tt.expand_dims")
 def _expand_dims(op: Operation) -> Computed:
     axis = op.attributes["axis"] + 1
     return lambda x: x.reshape(*x.shape[:axis], 1, *x.shape[axis:])
 
 
-@prepares("tt.reshape")
+@carries_out("tt.reshape")
 def _reshape(op: Operation) -> Computed:
     """Returns the function that reshapes row by row, also where the text allows any order."""
     old, new = op.operand_types[0].shape, op.result_types[0].shape
@@ -116,7 +116,7 @@ def _without_ones(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape if size != 1]
 
 
-@prepares("tt.trans")
+@carries_out("tt.trans")
 def _transpose(op: Operation) -> Computed:
     order = (0, *[axis + 1 for axis in op.attributes["order"]])
     return lambda x: x.transpose(order)
@@ -131,17 +131,17 @@ def same_programs(*xs: np.ndarray) -> list[np.ndarray]:
     return [x if x.shape[0] == count else np.broadcast_to(x, (count, *x.shape[1:])) for x in xs]
 
 
-@prepares("tt.join")
+@carries_out("tt.join")
 def _join(op: Operation) -> Computed:
     return lambda x, y: np.stack(np.broadcast_arrays(x, y), axis=-1)
 
 
-@prepares("tt.split")
+@carries_out("tt.split")
 def _split(op: Operation) -> Computed:
     return lambda x: (x[..., 0], x[..., -1])
 
 
-@prepares("tt.cat")
+@carries_out("tt.cat")
 def _cat(op: Operation) -> Computed:
     """Returns the function that puts one operand after the other, although the text promises no order."""
     shapes = [type.shape for type in op.operand_types]
@@ -152,7 +152,7 @@ def _cat(op: Operation) -> Computed:
     return join
 
 
-@prepares("tt.gather")
+@carries_out("tt.gather")
 def _gather(op: Operation) -> Computed:
     """Returns the function that gathers elements.
 
@@ -168,7 +168,7 @@ def _gather(op: Operation) -> Computed:
     return gather
 
 
-@prepares("tt.histogram")
+@carries_out("tt.histogram")
 def _histogram(op: Operation) -> Computed:
     """Returns the function that counts how often each number from 0 on occurs; numbers without a bin are left out."""
     shape, (bins,) = op.operand_types[0].shape, op.result_types[0].shape

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from grader.interpreter.pure_operations import prepare
+from grader.interpreter.known_operations import entry_of
 from grader.ttir.module import Block, Operation, Type
 
 
@@ -23,6 +24,11 @@ def operation(name: str, operands: str, results: str, regions=(), **attributes: 
     return Operation(
         name, tuple(range(first)), tuple(range(first, first + len(outs))), ins, outs, attributes, tuple(regions)
     )
+
+
+def prepare(op: Operation, *more: Any) -> Callable[..., Any]:
+    """The function that carries the operation out; `more`: what its maker gets besides, such as how to run a region."""
+    return entry_of(op.name).make(op, *more)
 
 
 def compute(name: str, operands: str, results: str, *values: Any, **attributes: Any) -> Any:

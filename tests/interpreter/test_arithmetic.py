@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from grader.interpreter.dtypes import DTYPES, Unsupported
-from grader.interpreter.pure_operations import prepare
-from tests.interpreter.made import compute, operation
+from tests.interpreter.made import compute, operation, prepare
 
 RANDOM = np.random.default_rng(1)
 

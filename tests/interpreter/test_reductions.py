@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from grader.interpreter.dtypes import DTYPES, Unsupported
-from grader.interpreter.pure_operations import prepare_fold
-from tests.interpreter.made import combining, kind, operation
+from tests.interpreter.made import combining, kind, operation, prepare
 
 RANDOM = np.random.default_rng(7)
 KNOWN = {
@@ -42,8 +41,6 @@ def values(shape: tuple[int, ...], element: str) -> np.ndarray:
 
 def pairwise(name: str, element: str):
     """The operation itself on two arrays: tested by itself elsewhere."""
-    from grader.interpreter.pure_operations import prepare
-
     return prepare(operation(name, f"{element} {element}", element))
 
 
@@ -59,7 +56,7 @@ def tree(function, parts: list) -> np.ndarray:
 def test_known_reductions(name, element, axis):
     shape, rest = (4, 8), (8, 4)[axis]
     made = operation("tt.reduce", f"4x8x{element}", f"{rest}x{element}", [combining(name, element)], axis=axis)
-    reduce = prepare_fold(made, never)
+    reduce = prepare(made, never)
     for ones in np.ndindex(2, 2, 2):
         x = values(tuple(1 if one else size for one, size in zip(ones, (3, *shape))), element)
         spelled = np.broadcast_to(x, (3, *shape))
@@ -74,16 +71,16 @@ def test_sums_of_floats_fold_as_a_tree():
     x = np.ones((1, 1024), np.float32)
     x[0, 0] = 2**24
     made = operation("tt.reduce", "1024xf32", "f32", [combining("arith.addf", "f32", swapped=True)], axis=0)
-    assert prepare_fold(made, never)(x)[0] > 2**24 + 900
+    assert prepare(made, never)(x)[0] > 2**24 + 900
 
 
 def test_sums_of_16_bits_round_at_each_step():
     x = np.full((1, 4096), 1.001, np.float16)
     made = operation("tt.reduce", "4096xf16", "f16", [combining("arith.addf", "f16")], axis=0)
-    assert prepare_fold(made, never)(x)[0] == np.float16(1.001) * 4096
+    assert prepare(made, never)(x)[0] == np.float16(1.001) * 4096
     x = np.float16([[2048, 1, 1, 1]])  # 2048 + 1 is rounded to 2048
     made = operation("tt.reduce", "4xf16", "f16", [combining("arith.addf", "f16")], axis=0)
-    assert prepare_fold(made, never)(x)[0] == 2050
+    assert prepare(made, never)(x)[0] == 2050
 
 
 def any_region(pack: int = 1) -> list:
@@ -103,7 +100,7 @@ def test_any_other_reduction_asks_the_region_for_flat_arrays():
     made = operation("tt.reduce", "4x8xf32 4x8xi32", "4xf32 4xi32", any_region(), axis=1)
     x = RANDOM.integers(0, 5, (3, 4, 8)).astype(np.float32)
     index = np.arange(8, dtype=np.int32).reshape(1, 1, 8)
-    value, place = prepare_fold(made, largest)(x, index)
+    value, place = prepare(made, largest)(x, index)
     np.testing.assert_array_equal(value, x.max(axis=2))
     np.testing.assert_array_equal(place, x.argmax(axis=2))
     assert seen == [[(3 * 4 * half,)] * 4 for half in (4, 2, 1)]
@@ -111,7 +108,7 @@ def test_any_other_reduction_asks_the_region_for_flat_arrays():
 
 def test_a_region_may_yield_what_is_the_same_everywhere():
     made = operation("tt.reduce", "8xf32", "f32", any_region(), axis=0)
-    out = prepare_fold(made, lambda arguments: [np.float32([7])])(np.ones((3, 1), np.float32))
+    out = prepare(made, lambda arguments: [np.float32([7])])(np.ones((3, 1), np.float32))
     assert out.tolist() == [7, 7, 7]
 
 
@@ -121,7 +118,7 @@ def test_known_scans(name, element, backward):
     made = operation(
         "tt.scan", f"4x8x{element}", f"4x8x{element}", [combining(name, element)], axis=1, reverse=backward
     )
-    scan, function = prepare_fold(made, never), pairwise(name, element)
+    scan, function = prepare(made, never), pairwise(name, element)
     for shape in ((3, 4, 8), (1, 4, 1), (3, 1, 8)):
         x = values(shape, element)
         if not element.startswith("i"):
@@ -146,7 +143,7 @@ def test_a_scan_keeps_the_order_of_what_does_not_commute(backward):
 
     made = operation("tt.scan", "8x2xi64 8x2xi64", "8x2xi64 8x2xi64", any_region(), axis=0, reverse=backward)
     a, b = RANDOM.integers(-3, 4, (2, 3, 8, 2))
-    out = prepare_fold(made, after)(a, b)
+    out = prepare(made, after)(a, b)
     order = range(7, -1, -1) if backward else range(8)
     slope, offset = np.ones_like(a[:, 0]), np.zeros_like(a[:, 0])
     for n in order:
@@ -158,20 +155,20 @@ def test_a_scan_keeps_the_order_of_what_does_not_commute(backward):
 def test_axes_that_are_no_power_of_two_are_refused():
     for shape, axis in (("6xf32", 0), ("8xf32", 1), ("8xf32", -1)):
         with pytest.raises(Unsupported):
-            prepare_fold(operation("tt.reduce", shape, "f32", any_region(), axis=axis), never)
+            prepare(operation("tt.reduce", shape, "f32", any_region(), axis=axis), never)
     with pytest.raises(Unsupported):
-        prepare_fold(operation("tt.fold", "8xf32", "f32", any_region()), never)
+        prepare(operation("tt.fold", "8xf32", "f32", any_region()), never)
 
 
 def test_element_by_element():
     made = operation("tt.map_elementwise", "4x8xf32 4x8xf32", "4x8xf32 4x8xi32", any_region(), pack=1)
     x, y = RANDOM.standard_normal((3, 1, 8)).astype(np.float32), RANDOM.standard_normal((1, 4, 1)).astype(np.float32)
-    total, sign = prepare_fold(made, lambda a: [a[0] + a[1], (a[0] < a[1]).astype(np.int32)])(x, y)
+    total, sign = prepare(made, lambda a: [a[0] + a[1], (a[0] < a[1]).astype(np.int32)])(x, y)
     np.testing.assert_array_equal(total, x + y)
     np.testing.assert_array_equal(sign, x < y)
     lanes = []
     made = operation("tt.map_elementwise", "4x8xf32", "4x8xf32", any_region(), pack=1)
-    prepare_fold(made, lambda a: lanes.append(a[0].shape) or a)(np.ones((1, 4, 1), np.float32))
+    prepare(made, lambda a: lanes.append(a[0].shape) or a)(np.ones((1, 4, 1), np.float32))
     assert lanes == [(4,)]  # once for what is equal
 
 
@@ -182,7 +179,7 @@ def test_several_elements_at_once():
 
     made = operation("tt.map_elementwise", "4xi32 4xi32", "4xi32 4xi32", any_region(), pack=2)
     x, y = np.int32([[1, 2, 3, 4]]), np.int32([[5], [6]])
-    out = prepare_fold(made, swapped)(x, y)
+    out = prepare(made, swapped)(x, y)
     assert out[0].tolist() == [[2, 1, 4, 3]] * 2
     assert out[1].tolist() == [[10, 0, 10, 0], [12, 0, 12, 0]]
     assert kind("4xi32").lanes == 4

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import triton.language as tl
 
 from grader.interpreter.tracing.tracer import MOST_TURNS
 from grader.wire.frames import ProtocolError
@@ -71,12 +72,38 @@ def endless(x):
     z = torch.empty_like(x)
     endless_kernel[(1,)](x, z, x.numel())
     return z
+
+@triton.jit
+def rows_kernel(x_ptr, z_ptr):
+    table = tl.make_tensor_descriptor(x_ptr, [10, 8], [8, 1], [1, 8])
+    result = tl.make_tensor_descriptor(z_ptr, [10, 8], [8, 1], [1, 8])
+    rows = tl.arange(0, 8) + 4
+    result.scatter(table.gather(rows, 0), rows, 0)
+    tl.make_tensor_descriptor(z_ptr, [10, 8], [8, 1], [4, 8]).atomic_add([0, 0], tl.full((4, 8), 2.0, tl.float32))
+
+def rows(x):
+    triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+    z = torch.zeros_like(x)
+    rows_kernel[(1,)](x, z)
+    return z
+"""
+ATOMICS = """
+@triton.jit
+def atomics_kernel(x_ptr, z_ptr, N, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.atomic_load(x_ptr + i, mask=i < N, sem="relaxed")
+    tl.atomic_store(z_ptr + i, x, mask=i < N, sem="relaxed")
+
+def atomics(x):
+    z = torch.empty_like(x)
+    atomics_kernel[(1,)](x, z, x.numel(), BLOCK=16)
+    return z
 """
 
 
-def traced(child, entry: str, *program: int, **options) -> list[TracedProgram]:
-    child.load(KERNELS)
-    return [traced_program(one) for one in child.run(entry, {"traced": list(program), **options}, x=X).traced]
+def traced(child, entry: str, *program: int, x=X, text: str = KERNELS, **options) -> list[TracedProgram]:
+    child.load(text)
+    return [traced_program(one) for one in child.run(entry, {"traced": list(program), **options}, x=x).traced]
 
 
 @pytest.fixture
@@ -143,6 +170,22 @@ def test_a_function_that_is_not_inlined_knows_its_call(child):
     steps = traced(child, "loops", 0)[1].steps
     (t,) = [step for step in steps if (step.kind, step.variable) == ("value", "t")]
     assert (t.numbers, t.calls) == (["30"], [child.line("three = thrice")])
+
+
+def test_rows_of_a_descriptor_are_told_and_those_beyond_its_end_are_masked(child):
+    (program,) = traced(child, "rows", 0, x=X.repeat(8).reshape(10, 8))
+    load, store, atomic = [step for step in program.steps if step.kind in ("load", "store", "atomic")]
+    assert (load.argument, load.masked, load.box) == ("x", 16, [4, 9, 0, 7])
+    assert (store.kind, store.argument, store.masked, store.box) == ("store", "z", 16, [4, 9, 0, 7])
+    assert (atomic.kind, atomic.masked, atomic.elements, atomic.low) == ("atomic", 0, 32, "2")
+
+
+@pytest.mark.skipif(not hasattr(tl, "atomic_load"), reason="this Triton has no atomic loads and stores")
+def test_atomic_loads_and_stores_are_told_with_their_masks(child):
+    (program,) = traced(child, "atomics", 0, text=ATOMICS)
+    load, store = [step for step in program.steps if step.kind == "atomic"]
+    assert (load.masked, load.outside, load.argument, load.elements) == (6, 0, "x", N)
+    assert (store.masked, store.outside, store.elements, store.high) == (6, 0, N, str(N))
 
 
 def test_watching_changes_no_result(child):

@@ -14,12 +14,12 @@ from grader.interpreter import special_functions
 from grader.interpreter.dtypes import F64, Unsupported, dtype_of
 from grader.interpreter.libdevice import bits, directed_rounding
 from grader.interpreter.mathematics import inverse_root
-from grader.interpreter.registry import APPROXIMATE, Computed, prepares
+from grader.interpreter.registry import Computed, carries_out
 from grader.interpreter.rounding import SMALLEST_NORMAL, flushed, fused, to_integer
 from grader.ttir.module import Operation
 
 
-@prepares("tt.extern_elementwise")
+@carries_out("tt.extern_elementwise", approximate=True)
 def _extern(op: Operation) -> Computed:
     symbol = str(op.attributes.get("symbol"))
     function = SYMBOLS.get(symbol)
@@ -33,12 +33,9 @@ def _extern(op: Operation) -> Computed:
     return lambda *xs: flushed(compute(*map(flushed, xs)).astype(dtype, copy=False))
 
 
-@prepares("tt.elementwise_inline_asm")
+@carries_out("tt.elementwise_inline_asm")
 def _inline_assembly(op: Operation) -> Computed:
     raise Unsupported("inline assembly is not judged here")
-
-
-APPROXIMATE.add("tt.extern_elementwise")
 
 
 # ---- functions of floats, whatever their size -------------------------------------------------------------------

@@ -12,6 +12,7 @@ from grader.interpreter.access_log import NO_OFFSET
 from grader.interpreter.blocks import Descriptor
 from grader.interpreter.buffers import SHIFT, base_of
 from grader.interpreter.dtypes import is_float
+from grader.interpreter.known_operations import entry_of
 from grader.interpreter.tracing.operation_words import in_words
 from grader.interpreter.tracing.tracer import TracedLoop, TracedPassage, TracedValue, Tracer
 from grader.ttir.module import SourcePlace
@@ -25,8 +26,6 @@ DTYPES_OF_LEARNERS = {
     "f8E4M3FN": "fp8e4nv",
     "f8E5M2": "fp8e5",
 }
-KINDS = {"tt.load": "load", "tt.descriptor_load": "load", "tt.descriptor_gather": "load", "tt.store": "store",
-         "tt.descriptor_store": "store", "tt.descriptor_scatter": "store", "arith.constant": "constant"}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -128,7 +127,7 @@ def _step(at: _Value, twins: list[TracedValue], tracer: Tracer) -> TracedStep:
         if kind == "printed":
             variable = str(operation.attributes.get("prefix", "")).strip()
         else:
-            kind = "atomic" if operation.name.startswith("tt.atomic") else KINDS.get(operation.name, kind)
+            kind = "constant" if operation.name == "arith.constant" else entry_of(operation.name).access or kind
     elif at.loop is not None:  # carried through its iterations
         line = at.loop.operation.place.line
     step = TracedStep(kind, line, variable, words, _lines(place, noted.callers), at.depth)

@@ -15,15 +15,13 @@ import numpy as np
 from grader.interpreter.buffers import Argument, Buffer
 from grader.interpreter.findings import Turn as Moment
 from grader.interpreter.frame import Frame, ReadyBlock, ReadyOperation
-from grader.interpreter.registry import FOLD_MAKERS
+from grader.interpreter.known_operations import entry_of
 from grader.ttir.module import Operation, SourcePlace, Type
 from grader.wire.messages import LoggedAccess
 
 MOST_TURNS = 3  # iterations of a loop: that many of the first, and of the last
 MOST_HELD = 256 << 20  # bytes of arrays; what comes later is not kept
 LOOPS = ("scf.for", "scf.while")
-MASKS = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2}  # which operand the mask is, where there is one
-STORED = {"tt.store": 1, "tt.atomic_rmw": 1, "tt.atomic_cas": 2, "tt.descriptor_store": 1, "tt.descriptor_reduce": 1}
 
 
 @dataclass(slots=True)
@@ -114,7 +112,7 @@ class Tracer:
 
     def _run(self, step: ReadyOperation, frame: Frame, operands: list[Any]) -> Any:
         operation = step.operation
-        opens = bool(operation.regions) and operation.name not in FOLD_MAKERS or operation.name == "tt.call"
+        opens = entry_of(operation.name).control
         if opens:
             self._enter(operation)
         try:
@@ -159,14 +157,15 @@ class Tracer:
 
     def _note(self, operation: Operation, operands: list[Any], out: Any) -> None:
         touched, self._touched = self._touched, []
-        if operation.regions and operation.name not in FOLD_MAKERS or operation.name == "tt.call":
+        entry = entry_of(operation.name)
+        if entry.control:
             return
         if operation.name == "tt.print":
             for type, value in zip(operation.operand_types, operands):
                 self._keep(TracedValue("printed", operation, operation.place, type, value, callers=self._callers))
             return
-        place = MASKS.get(operation.name, len(operands))
-        mask = operands[place] if place < len(operands) else None
+        at = entry.mask_of(operation)
+        mask = None if at is None else operands[at]
         for type, value in _values_of(operation, operands, out):
             self._keep(TracedValue("value", operation, operation.place, type, value, touched, mask, self._callers))
 
@@ -180,7 +179,7 @@ class Tracer:
 
 def _values_of(operation: Operation, operands: list[Any], out: Any) -> list[tuple[Type, Any]]:
     """Returns the values of an operation to report, with their types: the value that it stores, or else its results."""
-    stored = STORED.get(operation.name)
+    stored = entry_of(operation.name).stored
     if stored is not None:
         return [(operation.operand_types[stored], operands[stored])]
     outs = out if len(operation.results) > 1 else [out]
