@@ -82,7 +82,7 @@ def course(tmp_path) -> Course:
 
 @pytest.fixture(scope="session")
 def history(tmp_path_factory) -> Course:
-    """All five exercises were tried once; not to be changed."""
+    """Five exercises were tried once; not to be changed."""
     course = Course(tmp_path_factory.mktemp("history"))
     course.write("01_masked_add")
     for id, name in WRONG.items():
