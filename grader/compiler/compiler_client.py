@@ -169,7 +169,7 @@ class _Process(PythonWorker):
         if isinstance(error, ProtocolError):
             return error
         try:
-            status = self._process.wait(2)
+            status = self._process.wait(LAST_RESORT)
         except subprocess.TimeoutExpired:
             return WorkerEnded("died", "it closed its descriptors")
         if status == -signal.SIGXCPU:

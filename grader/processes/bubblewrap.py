@@ -19,6 +19,7 @@ LIMITS, AUTO, STRICT = "limits", "auto", "strict"
 LEVELS = (LIMITS, AUTO, STRICT)
 SUBMISSION, FRONT_END = 0, 1  # the sandboxes of a process: each has room for one child
 SCRATCH_BYTES = 256 << 20
+TRIAL_LIMIT = 600.0  # seconds of real time: a machine is not without a sandbox because it is busy
 
 
 @functools.cache
@@ -27,7 +28,7 @@ def missing() -> str:
     if not shutil.which("bwrap"):
         return "bubblewrap is not installed (Debian, Ubuntu: apt-get install bubblewrap)"
     try:
-        trial = subprocess.run([*_walls(), "/usr/bin/env", "true"], capture_output=True, text=True, timeout=20)
+        trial = subprocess.run([*_walls(), "/usr/bin/env", "true"], capture_output=True, text=True, timeout=TRIAL_LIMIT)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap does not start: {type(error).__name__}"
     said = trial.stderr.strip().splitlines()[-1:]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from grader.processes.call_clock import LAST_RESORT, process_times
 from grader.processes.environment import python_calling
 from grader.processes.faults import WorkerEnded
 from grader.wire.frames import OURS, Limits, ProtocolError
@@ -96,12 +97,23 @@ class PythonWorker(Worker):
         return self._process.pid
 
     def _exchanged(self, limit: float, header: dict | None = None, blob: bytes = b"") -> tuple[dict, bytes]:
-        """Returns what _answer returns, within `limit` seconds."""
+        """Returns what _answer returns, within `limit` seconds for which the process need not wait for a core."""
         try:
-            return self._answer(Deadline(time.monotonic() + limit), header, blob)
+            return self._answer(self._deadline(limit), header, blob)
         except BaseException:
             self.end()
             raise
+
+    def _deadline(self, limit: float) -> Deadline:
+        """Returns the deadline of a request that begins now. It moves on by the time that the process waits for a core,
+        but by LAST_RESORT at most."""
+        at, queued = time.monotonic() + limit, self._seconds_in_queue()
+        return Deadline(at, lambda: at + min(LAST_RESORT, max(0.0, self._seconds_in_queue() - queued)))
+
+    def _seconds_in_queue(self) -> float:
+        """Returns how long the process has waited for a core since it began; 0 where that is not known."""
+        times = process_times(self._process.pid)
+        return times.queued if times else 0.0
 
     def kill(self) -> None:
         """Kills the process and all that it has started, without waiting; a thread that waits for its answer learns

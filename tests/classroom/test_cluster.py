@@ -10,6 +10,7 @@ import signal
 import socket
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -149,15 +150,6 @@ def test_a_judge_stays_when_its_sandbox_fails(tmp_path, monkeypatch):
     assert not list(temporary.iterdir())  # of all that was tried
 
 
-def test_another_copy_of_the_course_is_refused_by_its_workers():
-    judge = WarmJudge(LIMITS)
-    try:
-        request = {**request_of(text(solution(ADD.id)), LIMITS), "key": "of another judge"}
-        assert re.search(r"course, torch or triton at .* differ", judge.judge(request)["fault"])
-    finally:
-        judge.end()
-
-
 def test_a_judge_whose_pool_is_gone_is_connected_anew(monkeypatch):
     connections: list[socket.socket] = []
 
@@ -189,25 +181,31 @@ def test_a_judge_whose_pool_is_gone_is_connected_anew(monkeypatch):
             ours.close()
 
 
-def test_a_judge_takes_no_other_plugins_of_pytest_and_none_of_their_options(monkeypatch):
-    monkeypatch.setenv("PYTEST_PLUGINS", "a_plugin_that_is_not_installed_there")
-    monkeypatch.setenv("PYTEST_ADDOPTS", "--an-option-of-it")
-    judge = WarmJudge(LIMITS)
-    try:
-        assert judge.judge(request_of(text(solution(ADD.id)), LIMITS))["outcome"] == "pass"
-    finally:
-        judge.end()
+@pytest.fixture(scope="module")
+def judge() -> Iterator[WarmJudge]:
+    """A judge that was started where the environment asks for other things than it needs."""
+    with pytest.MonkeyPatch.context() as asked:
+        asked.setenv("PYTEST_PLUGINS", "a_plugin_that_is_not_installed_there")
+        asked.setenv("PYTEST_ADDOPTS", "--an-option-of-it")
+        asked.setenv("OMP_NUM_THREADS", "8")
+        judge = WarmJudge(LIMITS)
+    yield judge
+    judge.end()
 
 
-def test_a_judge_has_one_thread(monkeypatch):
+def test_another_copy_of_the_course_is_refused_by_its_workers(judge):
+    request = {**request_of(text(solution(ADD.id)), LIMITS), "key": "of another judge"}
+    assert re.search(r"course, torch or triton at .* differ", judge.judge(request)["fault"])
+
+
+def test_a_judge_takes_no_other_plugins_of_pytest_and_none_of_their_options(judge):
+    assert judge.judge(request_of(text(solution(ADD.id)), LIMITS))["outcome"] == "pass"
+
+
+def test_a_judge_has_one_thread(judge):
     """torch asks for as many; with more, each of a dozen judges would have several children that compile ahead."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "8")
-    judge = WarmJudge(LIMITS)
-    try:
-        assert judge.judge(request_of(text("x"), LIMITS))["outcome"]  # by now its environment can be read
-        assert b"OMP_NUM_THREADS=1\0" in Path("/proc", str(judge._running.process.pid), "environ").read_bytes()
-    finally:
-        judge.end()
+    assert judge.judge(request_of(text("x"), LIMITS))["outcome"]  # by now its environment can be read
+    assert b"OMP_NUM_THREADS=1\0" in Path("/proc", str(judge._running.process.pid), "environ").read_bytes()
 
 
 def test_faults_are_tried_again_and_stay_faults(results, judged_by):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.child.landlock import abi_here
+from grader.compiler import compiler_client
 from grader.compiler.compiler_client import CompilerClient
 from grader.compiler.result import CompilerResult, Failed, read_answer
 from grader.gpu.models import AMD, MODELS
@@ -106,6 +107,20 @@ def test_an_endless_compilation_is_ended(compiler, still_right):
     pid = compiler.pid
     assert compiler.compile(ENDLESS, OPTIONS, MODEL, limit=1.0) == Failed("time", "it takes more than 1 s")
     assert compiler.pid != pid and not Path(f"/proc/{pid}").exists()
+
+
+def test_how_a_process_ended_is_waited_for_however_late_it_is_told():
+    """On a busy machine its pipes are closed long before it is gone."""
+
+    class Late:
+        def wait(self, limit: float) -> int:
+            if limit < NEVER / 2:
+                raise subprocess.TimeoutExpired("compiler", limit)
+            return -signal.SIGXCPU
+
+    process = object.__new__(compiler_client._Process)
+    process._process = Late()
+    assert process._how_it_ended(EOFError()).how == "time"
 
 
 def test_a_text_cut_short_is_refused(compiler, still_right, text):

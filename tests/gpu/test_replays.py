@@ -28,6 +28,7 @@ from grader.gpu.pool.replay_process import ReplayEnded
 from grader.gpu.pool.replays import Replays
 from grader.gpu.pool.shared_pool import PoolElsewhere, SharedPool
 from grader.processes import worker
+from grader.processes.call_clock import ProcessTimes
 from grader.wire.frames import ProtocolError, pack
 from tests.conftest import ROOT
 from tests.waiting import NEVER, until
@@ -435,6 +436,13 @@ def test_a_process_that_no_longer_reads_is_ended_at_its_limit(monkeypatch):
     with pytest.raises(ReplayEnded) as ended:
         replayer.ask({"kind": "check"}, bytes(1 << 20), limit=0.5)  # more than a pipe holds
     assert ended.value.how == "time" and not replayer.alive
+
+
+def test_a_process_without_a_core_is_not_ended_at_its_limit(replays, monkeypatch):
+    """It answers after 0.5 s, for all of which it waits for a core."""
+    monkeypatch.setattr(worker, "process_times", lambda pid: ProcessTimes(0.0, time.monotonic(), "R"))
+    reply, _ = replays().pool.check({"kind": "check", "config": 0.5}, b"", limit=0.1, alone=False)
+    assert reply["kind"] == "checked"
 
 
 def _is_over(process: str) -> bool:

@@ -70,7 +70,7 @@ WRONG = {
     "02_strided_blocks": "floor_grid",
     "03_softmax": "pad_zero",
     "04_transpose": "pids_not_exchanged",
-    "05_grouped_matmul": "row_major_order",
+    "05_grouped_matmul": "advance_without_stride",
 }
 
 
@@ -82,12 +82,12 @@ def course(tmp_path) -> Course:
 
 @pytest.fixture(scope="session")
 def history(tmp_path_factory) -> Course:
-    """All five exercises were tried once; not to be changed."""
+    """Five exercises were tried once; not to be changed."""
     course = Course(tmp_path_factory.mktemp("history"))
     course.write("01_masked_add")
     for id, name in WRONG.items():
         course.file(id).write_text(mutant(f"{id}/{name}"))
-    course.pytest("exercises")
+    course.pytest("exercises/01_masked_add", *(f"exercises/{id}" for id in WRONG))
     return course
 
 

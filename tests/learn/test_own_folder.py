@@ -52,11 +52,17 @@ def newer(installed, tmp_path_factory) -> Installed:
     return made
 
 
+@pytest.fixture(scope="session")
+def laid_once(installed, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("laid")
+    assert installed.course("init", "mine", cwd=folder).status == 0
+    return folder / "mine"
+
+
 @pytest.fixture
-def laid(installed, tmp_path) -> Path:
-    """A folder as version 0.1.0 lays it down."""
-    assert installed.course("init", "mine", cwd=tmp_path).status == 0
-    return tmp_path / "mine"
+def laid(laid_once, tmp_path) -> Path:
+    """A folder as version 0.1.0 lays it down; it may be copied anywhere."""
+    return shutil.copytree(laid_once, tmp_path / "mine")
 
 
 def content(folder: Path) -> dict[str, bytes]:

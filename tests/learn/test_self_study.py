@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
@@ -107,10 +108,16 @@ def test_a_stub_a_wrong_and_a_right_answer(tmp_path):
     assert "passed" in run_course("status", cwd=tmp_path / "triton-course").out
 
 
-def test_what_was_written_in_an_editor_is_kept(tmp_path):
+@pytest.fixture
+def laid_down(tmp_path) -> Path:
+    """A folder in which a first cell has laid the course down."""
+    assert run_course("init", "triton-course", cwd=tmp_path).status == 0
+    return tmp_path
+
+
+def test_what_was_written_in_an_editor_is_kept(laid_down):
     stub = EXERCISES[0].learner_file.read_text(encoding="utf-8")
-    with Student(ADD, tmp_path) as student:
-        student.reads(FIRST)
+    with Student(ADD, laid_down) as student:
         student.file.write_text(f"{stub}# an evening's work\n", encoding="utf-8")
         said = student.checks(stub)
     kept = student.file.with_name("masked_add.py.kept1")
@@ -119,9 +126,8 @@ def test_what_was_written_in_an_editor_is_kept(tmp_path):
     assert student.file.read_text(encoding="utf-8") == stub
 
 
-def test_a_task_cell_without_its_first_line_is_told(tmp_path):
-    with Student(ADD, tmp_path) as student:
-        student.reads(FIRST)
+def test_a_task_cell_without_its_first_line_is_told(laid_down):
+    with Student(ADD, laid_down) as student:
         cell = student.cell("%%writefile")
         cell.source = cell.source.partition("\n")[2].replace("import torch", "torch = None").replace("@triton.jit", "")
         cell.source = cell.source.replace("import triton.language as tl", "import types; tl = types.SimpleNamespace()")

@@ -140,9 +140,14 @@ def test_a_file_that_may_still_be_written_is_looked_at_longer(course, monkeypatc
     assert [watcher._saved() for _ in range(LOOKS)] == [None] * (LOOKS - 1) + [folder]
 
 
-def test_keys_next_and_again(course, watching):
+def test_keys_next_and_again_and_the_terminal_is_put_back(course):
+    from tests.learn.conftest import COURSE
+
     *_, before, last = all_folders(ROOT)
-    screen = watching(before.number)
+    screen = Screen(course, "/bin/sh")
+    screen.press("stty -a | grep -o -- '-\\?icanon' | sed s/^/before:/\n")
+    screen.until("before:icanon")
+    screen.press(f"{COURSE} watch {before.number}\n")
     assert f"{before.number} {before.name}   not attempted" in screen.until(KEYS)
     screen.press("n")
     assert f"{last.number} {last.name}   not attempted" in screen.until(KEYS)
@@ -153,7 +158,10 @@ def test_keys_next_and_again(course, watching):
     screen.press("r")  # of what follows the exercise that passed
     assert "06 fused_outer   not attempted" in screen.until(KEYS)
     screen.press("q")
-    assert screen.until_gone() == 0
+    screen.press("echo ended:$?; stty -a | grep -o -- '-\\?icanon' | sed s/^/after:/\n")
+    screen.until("ended:0")
+    screen.until("after:icanon")
+    screen.terminal.close(force=True)
 
 
 @pytest.mark.parametrize("how", ["ctrl-c", "q", "hangup"])
@@ -199,16 +207,3 @@ def test_without_a_terminal_it_watches_all_the_same(course):
     assert (
         "05 grouped_matmul   not attempted" in out and "\x1b" not in out and "Traceback" not in out and KEYS not in out
     )
-
-
-def test_the_terminal_is_put_back(course, watching):
-    screen = Screen(course, "/bin/sh")
-    screen.press("stty -a | grep -o -- '-\\?icanon'\n")
-    from tests.learn.conftest import COURSE
-
-    screen.press(f"{COURSE} watch 05\n")
-    screen.until(KEYS)
-    screen.press("q")
-    screen.press("stty -a | grep -o -- '-\\?icanon' | sed s/^/after:/\n")
-    assert screen.until("after:icanon")
-    screen.terminal.close(force=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.typed_commands import start_pytest
+from tests.typed_commands import run_pytest, start_pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXERCISE = "exercises/01_masked_add"
@@ -22,10 +22,14 @@ WRONG = RIGHT.replace("x + y, mask", "x - y, mask")
 @pytest.fixture
 def course(tmp_path) -> Path:
     """A copy of the course; its 01 is answered wrongly. RAN in a file's text names a file that must not appear."""
+    return copied(tmp_path)
+
+
+def copied(folder: Path) -> Path:
     for name in ("exercises", "solutions", "hints"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / EXERCISE / "masked_add.py").write_text(WRONG)
-    return tmp_path
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / EXERCISE / "masked_add.py").write_text(WRONG)
+    return folder
 
 
 def mark(course: Path) -> str:
@@ -36,11 +40,14 @@ def mark(course: Path) -> str:
 ONE_TEST = ("-k", "one_full_block or easy")  # enough to tell a wrong kernel
 
 
-def grade(course: Path, *arguments: str, cwd: Path | None = None, **environment: str) -> dict:
-    """The result as JSON; pytest must fail, since the submission is wrong."""
+def grade(course: Path, *arguments: str, cwd: Path | None = None, typed=start_pytest, **environment: str) -> dict:
+    """The result as JSON; pytest must fail, since the submission is wrong.
+
+    `typed`: run_pytest where nothing of what lies beside could end the process that these tests run in.
+    """
     result = course / "result.json"
     asked = (*(arguments or [EXERCISE]), *ONE_TEST, "--result", result)
-    done = start_pytest(*asked, cwd=cwd or course, **environment)
+    done = typed(*asked, cwd=cwd or course, **environment)
     assert not (course / "ran").exists(), (course / "ran").read_text() + done.out
     assert done.status != 0, done.out
     if not result.exists():
@@ -52,15 +59,26 @@ SHADOWS = ["conftest.py", "torch.py", "triton.py", "numpy.py", "pytest.py", "gra
            "usercustomize.py", "test_masked_add_kernel.py", "json.py"]  # fmt: skip
 
 
-@pytest.mark.parametrize("beside", [EXERCISE, "exercises"])
-def test_modules_beside_it_do_not_run(course, beside):
-    for name in SHADOWS:
-        (course / beside / name).write_text(mark(course))
-    for name in ("torch", "triton", "grader"):
-        (course / beside / name).mkdir()
-        (course / beside / name / "__init__.py").write_text(mark(course))
-    (course / beside / "course.pth").write_text(f"import os; os._exit(0) #{mark(course)!r}\n")
-    assert grade(course)["outcome"] == "fail"
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory) -> dict:
+    """The result of one real run, with all that must not count in its environment, its folder and the folder above."""
+    course = copied(tmp_path_factory.mktemp("crowded"))
+    for name in ("masked_add", "test_masked_add"):
+        planted(course, course / EXERCISE / f"{name}.py")
+    for beside in (course / EXERCISE, course / "exercises"):
+        for name in SHADOWS:
+            (beside / name).write_text(mark(course))
+        for name in ("torch", "triton", "grader"):
+            (beside / name).mkdir()
+            (beside / name / "__init__.py").write_text(mark(course))
+        (beside / "course.pth").write_text(f"import os; os._exit(0) #{mark(course)!r}\n")
+    (course / EXERCISE / "test_easy.py").write_text(EASY)
+    return grade(course, TRITON_INTERPRET="0", TRITON_CACHE_DIR=str(course))
+
+
+def test_modules_and_planted_bytecode_do_not_run_and_variables_change_no_verdict(crowded):
+    """`grade` has seen that no module has run."""
+    assert crowded["outcome"] == "fail" and crowded["cause"] == "wrong-operation"
 
 
 def test_from_inside_the_folder_they_do_not_run_either(course):
@@ -94,7 +112,7 @@ SETTINGS = {
 @pytest.mark.parametrize("beside", [EXERCISE, "exercises"])
 def test_settings_beside_it_are_refused(course, name, beside):
     (course / beside / name).write_text(SETTINGS[name])
-    result = grade(course)
+    result = grade(course, typed=start_pytest if (beside, name) == (EXERCISE, "pytest.ini") else run_pytest)
     assert result["outcome"] == "refused"
     assert f"{name}: settings next to an exercise change how it is graded. Remove the file." in result["message"]
 
@@ -104,7 +122,8 @@ def test_settings_beside_a_submission_from_elsewhere(course):
     handed_in.mkdir()
     (handed_in / "masked_add.py").write_text(WRONG)
     (handed_in / "pytest.ini").write_text(SETTINGS["pytest.ini"])
-    assert grade(course, EXERCISE, "--submission", "handed_in")["outcome"] in ("fail", "refused")
+    result = grade(course, EXERCISE, "--submission", "handed_in", typed=run_pytest)
+    assert result["outcome"] in ("fail", "refused")
 
 
 def test_a_package_is_refused(course):
@@ -131,18 +150,13 @@ def planted(course: Path, module: Path) -> None:
     evil.unlink()
 
 
-def test_planted_bytecode_does_not_run(course):
-    for name in ("masked_add", "test_masked_add"):
-        planted(course, course / EXERCISE / f"{name}.py")
-    result = grade(course)
-    assert result["outcome"] == "fail" and len(result["tests"]) == 1
+EASY = "def test_easy():\n    pass\n"
 
 
-def test_another_test_file_beside_it_earns_nothing(course):
+def test_another_test_file_beside_it_earns_nothing(course, crowded):
     """The exercise's own test file decides; what else is called a test does not count."""
-    (course / EXERCISE / "test_easy.py").write_text("def test_easy():\n    pass\n")
-    for argument in (EXERCISE, f"{EXERCISE}/test_easy.py::test_easy"):
-        result = grade(course, argument)
+    (course / EXERCISE / "test_easy.py").write_text(EASY)
+    for result in (crowded, grade(course, f"{EXERCISE}/test_easy.py::test_easy", typed=run_pytest)):
         assert result["outcome"] == "fail"
         assert [test["name"] for test in result["tests"]] == ["test_one_full_block"]
 
@@ -153,11 +167,7 @@ def test_a_link_in_place_of_the_file_is_only_a_file(course):
     path = course / EXERCISE / "masked_add.py"
     path.unlink()
     path.symlink_to(secret)
-    assert "is not valid Python" in grade(course)["message"]
-
-
-def test_variables_of_the_environment_change_no_verdict(course):
-    assert grade(course, TRITON_INTERPRET="0", TRITON_CACHE_DIR=str(course))["outcome"] == "fail"
+    assert "is not valid Python" in grade(course, typed=run_pytest)["message"]
 
 
 def test_no_verdict_rests_on_an_assertion():
