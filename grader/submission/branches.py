@@ -60,7 +60,10 @@ class _Branches:
     def __init__(self, tree: ast.Module) -> None:
         self._functions = {node.name: node for node in ast.walk(tree) if isinstance(node, Function)}
         self._module = Scope()
-        _bind_assigned(tree.body, self._module, replaceable=True)
+        for statement in tree.body:
+            again = self._module.names.keys() & _names_in(statement)
+            self._module.names |= dict(_assigned(statement, self._module, replaceable=True))
+            self._module.names |= dict.fromkeys(again, _unknown)
         self._found: list[Branch] = []
 
     def of_entry(self, entry: str, arguments: Sequence[str]) -> list[Branch]:
@@ -75,31 +78,46 @@ class _Branches:
     def _of_function(
         self, function: Function, names: dict[str, Binding], under: tuple[Condition, ...], depth: int
     ) -> None:
-        scope = Scope(dict(names), self._module)
-        _bind_assigned(function.body, scope)
-        self._of_block(function.body, scope, under, depth)
+        self._of_block(function.body, Scope(names, self._module), under, depth)
 
     def _of_block(self, block: Sequence[ast.stmt], scope: Scope, under: tuple[Condition, ...], depth: int) -> None:
         for statement in block:
             if isinstance(statement, Function | ast.ClassDef) or len(self._found) > MOST_BRANCHES:
                 continue
+            if isinstance(statement, ast.For | ast.While):  # an earlier turn may have changed them
+                scope = _with_unknown(_names_in(statement), scope)
             for node in _own_expressions(statement):
                 self._of_expression(node, scope, under, depth)
-            if not isinstance(statement, ast.If):
+            if isinstance(statement, ast.If):
+                under, changed = self._of_both(statement, scope, under, depth)
+                scope = _with_unknown(changed, scope)
+            else:
                 for inner in _blocks_in(statement):
                     self._of_block(inner, scope, under, depth)
-                continue
-            ways = [(*under, *_conditions(statement.test, scope, holds)) for holds in (True, False)]
-            self._of_block(statement.body, scope, ways[0], depth)
-            self._of_block(statement.orelse, scope, ways[1], depth)
-            for here, way in zip((statement.body, statement.orelse), reversed(ways)):
-                if here and isinstance(here[-1], ast.Return | ast.Raise):
-                    under = way  # of all that follows
+                scope = _with_unknown(_names_in(*sum(_blocks_in(statement), [])), scope)
+            scope = Scope(dict(_assigned(statement, scope)), scope)
+
+    def _of_both(
+        self, statement: ast.If, scope: Scope, under: tuple[Condition, ...], depth: int
+    ) -> tuple[tuple[Condition, ...], set[str]]:
+        """Looks through both sides. Returns the conditions of all that follows, and the names that a side changes."""
+        self._both_ways(statement.test, scope, under)
+        ways = [(*under, *_conditions(statement.test, scope, holds)) for holds in (True, False)]
+        changed: set[str] = set()
+        for side, way, other in zip((statement.body, statement.orelse), ways, reversed(ways)):
+            self._of_block(side, scope, way, depth)
+            if side and isinstance(side[-1], ast.Return | ast.Raise):
+                under = other
+            else:
+                changed |= _names_in(*side)
+        return under, changed
 
     def _of_expression(self, node: ast.expr, scope: Scope, under: tuple[Condition, ...], depth: int) -> None:
         for one in ast.walk(node):
             if isinstance(one, ast.Compare | ast.BoolOp):
                 self._both_ways(one, scope, under)
+            elif isinstance(one, ast.IfExp):
+                self._both_ways(one.test, scope, under)
             elif isinstance(one, ast.Call):
                 self._of_call(one, scope, under, depth)
 
@@ -189,35 +207,34 @@ def _or_else(binding: Binding, other: Binding | None) -> Binding:
     return read
 
 
-def _bind_assigned(block: Sequence[ast.stmt], scope: Scope, replaceable: bool = False) -> None:
-    """Binds the names that statements assign; a name that is assigned twice, or is a parameter, stands for nothing."""
-    seen: set[str] = set(scope.names)
-    for statement in block:
-        for name, binding in _assigned(statement, scope, replaceable):
-            scope.names[name] = (lambda reading: UNKNOWN) if name in seen else binding
-            seen.add(name)
+def _unknown(reading: Reading) -> Any:
+    return UNKNOWN
 
 
-def _assigned(statement: ast.stmt, scope: Scope, replaceable: bool) -> Iterator[tuple[str, Binding]]:
-    """Yields the names that a statement and all within it assign, with what they stand for."""
-    for node in _statements(statement):
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        for target in targets:
-            if isinstance(target, ast.Name):
-                bind = _constant_of(target.id, value, scope) if replaceable and value else None
-                yield target.id, bind or (_expression(value, scope) if value else lambda reading: UNKNOWN)
-            elif isinstance(target, ast.Tuple):
-                yield from _unpacked(target, value, scope, replaceable)
+def _with_unknown(names: set[str], scope: Scope) -> Scope:
+    return Scope(dict.fromkeys(names, _unknown), scope) if names else scope
 
 
-def _statements(statement: ast.stmt) -> Iterator[ast.stmt]:
-    if isinstance(statement, Function | ast.ClassDef):
-        return
-    yield statement
-    for block in _blocks_in(statement):
-        for inner in block:
-            yield from _statements(inner)
+def _names_in(*statements: ast.stmt) -> set[str]:
+    """Returns the names that statements, and all within them, assign."""
+    nodes = (node for statement in statements for node in ast.walk(statement))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _assigned(statement: ast.stmt, scope: Scope, replaceable: bool = False) -> Iterator[tuple[str, Binding]]:
+    """Yields the names that a single statement assigns, with what they stand for after it.
+
+    replaceable: whether a call may replace their numbers.
+    """
+    value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    for target in targets:
+        if isinstance(target, ast.Name) and value is not None:
+            yield target.id, _constant_of(target.id, value, scope) if replaceable else _expression(value, scope)
+        elif isinstance(target, ast.Name):
+            yield target.id, _unknown
+        elif isinstance(target, ast.Tuple):
+            yield from _unpacked(target, value, scope, replaceable)
 
 
 def _unpacked(
@@ -228,7 +245,7 @@ def _unpacked(
         if not isinstance(one, ast.Name):
             continue
         if value is None:
-            yield one.id, lambda reading: UNKNOWN
+            yield one.id, _unknown
         elif isinstance(value, ast.GeneratorExp | ast.ListComp):  # made alike: what its loop counts is unknown
             yield one.id, _expression(value.elt, scope)
         elif replaceable and isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):

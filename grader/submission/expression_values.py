@@ -37,13 +37,18 @@ Binding = Callable[["Reading"], Any]  # what a name stands for, in a call
 
 @dataclass(eq=False)
 class Scope:
-    """Names, and what they stand for: of a function, and around it of the module."""
+    """Names and what they stand for at one place of a file; `outer` has those that were bound before."""
 
     names: dict[str, Binding] = field(default_factory=dict)
     outer: Scope | None = None
 
     def find(self, name: str) -> Binding | None:
-        return self.names.get(name) or (self.outer.find(name) if self.outer is not None else None)
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.outer
+        return None
 
 
 @dataclass
@@ -211,6 +216,7 @@ def _stride(x: TensorFacts, dimension: int | None = None) -> Any:
 
 OF_TENSORS: dict[str, Callable[..., Any]] = {
     "size": _size, "stride": _stride, "numel": lambda x: x.elements, "dim": lambda x: len(x.shape),
+    "contiguous": lambda x: contiguous_facts(x.shape, x.dtype),
 }  # fmt: skip
 MAKE_TENSORS = ("empty", "zeros", "ones", "empty_like", "zeros_like")
 
