@@ -30,7 +30,7 @@ FIRST = 16  # sizes that meet a condition: from the smallest of them the seed ta
 NOTHING = CallFacts({}, {})  # a condition that is known not to hold even so holds in no call
 
 
-class Branch(Protocol):
+class FilePart(Protocol):
     """A part of a file that only some calls come to."""
 
     def missing(self, facts: CallFacts) -> Any:
@@ -38,7 +38,7 @@ class Branch(Protocol):
 
 
 def calls_toward(
-    promise: StatedPromise, seed: int, test: str, calls: Sequence[DrawnCall], branches: Sequence[Branch]
+    promise: StatedPromise, seed: int, test: str, calls: Sequence[DrawnCall], branches: Sequence[FilePart]
 ) -> list[DrawnCall]:
     """Returns calls that come to branches to which none of `calls` comes; their numbers follow those of `calls`.
 
@@ -83,7 +83,7 @@ class _Search:
     """Looks for a call that comes to a branch."""
 
     promise: StatedPromise
-    branch: Branch
+    branch: FilePart
     numbers: random.Random
     tried: int = 0  # calls, and arrays of calls
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from grader.numerics.call_facts import CallFacts
-from grader.submission.expression_values import UNKNOWN, Binding, Reading, Scope, is_number
+from grader.submission.expression_values import UNKNOWN, Binding, Reading, NamesAt, is_number
 
 MOST_BRANCHES = 200
 MOST_CALLS = 8  # of functions within functions
@@ -24,11 +24,11 @@ Function = ast.FunctionDef
 
 
 @dataclass(frozen=True, eq=False)
-class Condition:
+class Needed:
     """An expression that has to be true, or false."""
 
     node: ast.expr
-    scope: Scope
+    scope: NamesAt
     holds: bool
 
 
@@ -36,7 +36,7 @@ class Condition:
 class Branch:
     """A part of the file that a call comes to where all conditions hold."""
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[Needed, ...]
 
     def missing(self, facts: CallFacts) -> Any:
         """Returns the number of conditions that do not hold in a call; an array for a call whose sizes are arrays."""
@@ -59,7 +59,7 @@ def branches_of(tree: ast.Module, entry: str, arguments: Sequence[str]) -> list[
 class _Branches:
     def __init__(self, tree: ast.Module) -> None:
         self._functions = {node.name: node for node in ast.walk(tree) if isinstance(node, Function)}
-        self._module = Scope()
+        self._module = NamesAt()
         for statement in tree.body:
             again = self._module.names.keys() & _names_in(statement)
             self._module.names |= dict(_assigned(statement, self._module, replaceable=True))
@@ -76,11 +76,11 @@ class _Branches:
         return self._found[:MOST_BRANCHES]
 
     def _of_function(
-        self, function: Function, names: dict[str, Binding], under: tuple[Condition, ...], depth: int
+        self, function: Function, names: dict[str, Binding], under: tuple[Needed, ...], depth: int
     ) -> None:
-        self._of_block(function.body, Scope(names, self._module), under, depth)
+        self._of_block(function.body, NamesAt(names, self._module), under, depth)
 
-    def _of_block(self, block: Sequence[ast.stmt], scope: Scope, under: tuple[Condition, ...], depth: int) -> None:
+    def _of_block(self, block: Sequence[ast.stmt], scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
         for statement in block:
             if isinstance(statement, Function | ast.ClassDef) or len(self._found) > MOST_BRANCHES:
                 continue
@@ -95,11 +95,11 @@ class _Branches:
                 for inner in _blocks_in(statement):
                     self._of_block(inner, scope, under, depth)
                 scope = _with_unknown(_names_in(*sum(_blocks_in(statement), [])), scope)
-            scope = Scope(dict(_assigned(statement, scope)), scope)
+            scope = NamesAt(dict(_assigned(statement, scope)), scope)
 
     def _of_both(
-        self, statement: ast.If, scope: Scope, under: tuple[Condition, ...], depth: int
-    ) -> tuple[tuple[Condition, ...], set[str]]:
+        self, statement: ast.If, scope: NamesAt, under: tuple[Needed, ...], depth: int
+    ) -> tuple[tuple[Needed, ...], set[str]]:
         """Looks through both sides. Returns the conditions of all that follows, and the names that a side changes."""
         self._both_ways(statement.test, scope, under)
         ways = [(*under, *_conditions(statement.test, scope, holds)) for holds in (True, False)]
@@ -112,7 +112,7 @@ class _Branches:
                 changed |= _names_in(*side)
         return under, changed
 
-    def _of_expression(self, node: ast.expr, scope: Scope, under: tuple[Condition, ...], depth: int) -> None:
+    def _of_expression(self, node: ast.expr, scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
         for one in ast.walk(node):
             if isinstance(one, ast.Compare | ast.BoolOp):
                 self._both_ways(one, scope, under)
@@ -121,7 +121,7 @@ class _Branches:
             elif isinstance(one, ast.Call):
                 self._of_call(one, scope, under, depth)
 
-    def _of_call(self, call: ast.Call, scope: Scope, under: tuple[Condition, ...], depth: int) -> None:
+    def _of_call(self, call: ast.Call, scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
         launched = call.func.value if isinstance(call.func, ast.Subscript) else call.func
         name = launched.attr if isinstance(launched, ast.Attribute) else getattr(launched, "id", "")
         if name in CHOOSE and len(call.args) == 2:
@@ -130,11 +130,11 @@ class _Branches:
         if function is not None and depth < MOST_CALLS and len(self._found) <= MOST_BRANCHES:
             self._of_function(function, _passed(function, call, scope), under, depth + 1)
 
-    def _both_ways(self, node: ast.expr, scope: Scope, under: tuple[Condition, ...]) -> None:
+    def _both_ways(self, node: ast.expr, scope: NamesAt, under: tuple[Needed, ...]) -> None:
         self._found += [Branch((*under, *_conditions(node, scope, holds))) for holds in (True, False)]
 
 
-def _conditions(node: ast.expr, scope: Scope, holds: bool) -> list[Condition]:
+def _conditions(node: ast.expr, scope: NamesAt, holds: bool) -> list[Needed]:
     """Returns the conditions that have to hold for an expression to be true, or false: several for `a and b`."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return _conditions(node.operand, scope, not holds)
@@ -142,7 +142,7 @@ def _conditions(node: ast.expr, scope: Scope, holds: bool) -> list[Condition]:
         return [one for part in node.values for one in _conditions(part, scope, holds)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd if holds else ast.BitOr):
         return [one for part in (node.left, node.right) for one in _conditions(part, scope, holds)]
-    return [Condition(node, scope, holds)]
+    return [Needed(node, scope, holds)]
 
 
 def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
@@ -170,11 +170,11 @@ def _argument(name: str) -> Binding:
     return lambda reading: reading.facts.arguments.get(name, UNKNOWN)
 
 
-def _expression(node: ast.expr, scope: Scope) -> Binding:
+def _expression(node: ast.expr, scope: NamesAt) -> Binding:
     return lambda reading: reading.value(node, scope)
 
 
-def _constant_of(name: str, node: ast.expr, scope: Scope) -> Binding:
+def _constant_of(name: str, node: ast.expr, scope: NamesAt) -> Binding:
     """Returns the binding of a module's name; a call may replace its number."""
     return lambda reading: reading.facts.constants.get(name) or reading.value(node, scope)
 
@@ -187,7 +187,7 @@ def _item(of: Binding, place: int) -> Binding:
     return read
 
 
-def _passed(function: Function, call: ast.Call, scope: Scope) -> dict[str, Binding]:
+def _passed(function: Function, call: ast.Call, scope: NamesAt) -> dict[str, Binding]:
     """Returns what a function's parameters stand for in a call: its arguments and, for the others, the defaults."""
     names, defaults = _parameters(function), function.args.defaults
     found = {own: _expression(node, scope) for own, node in zip(reversed(names), reversed(defaults), strict=False)}
@@ -211,8 +211,8 @@ def _unknown(reading: Reading) -> Any:
     return UNKNOWN
 
 
-def _with_unknown(names: set[str], scope: Scope) -> Scope:
-    return Scope(dict.fromkeys(names, _unknown), scope) if names else scope
+def _with_unknown(names: set[str], scope: NamesAt) -> NamesAt:
+    return NamesAt(dict.fromkeys(names, _unknown), scope) if names else scope
 
 
 def _names_in(*statements: ast.stmt) -> set[str]:
@@ -221,7 +221,7 @@ def _names_in(*statements: ast.stmt) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
-def _assigned(statement: ast.stmt, scope: Scope, replaceable: bool = False) -> Iterator[tuple[str, Binding]]:
+def _assigned(statement: ast.stmt, scope: NamesAt, replaceable: bool = False) -> Iterator[tuple[str, Binding]]:
     """Yields the names that a single statement assigns, with what they stand for after it.
 
     replaceable: whether a call may replace their numbers.
@@ -238,7 +238,7 @@ def _assigned(statement: ast.stmt, scope: Scope, replaceable: bool = False) -> I
 
 
 def _unpacked(
-    target: ast.Tuple, value: ast.expr | None, scope: Scope, replaceable: bool
+    target: ast.Tuple, value: ast.expr | None, scope: NamesAt, replaceable: bool
 ) -> Iterator[tuple[str, Binding]]:
     whole = _expression(value or target, scope)
     for place, one in enumerate(target.elts):

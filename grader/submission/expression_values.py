@@ -36,14 +36,14 @@ Binding = Callable[["Reading"], Any]  # what a name stands for, in a call
 
 
 @dataclass(eq=False)
-class Scope:
+class NamesAt:
     """Names and what they stand for at one place of a file; `outer` has those that were bound before."""
 
     names: dict[str, Binding] = field(default_factory=dict)
-    outer: Scope | None = None
+    outer: NamesAt | None = None
 
     def find(self, name: str) -> Binding | None:
-        scope: Scope | None = self
+        scope: NamesAt | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]
@@ -65,7 +65,7 @@ class Reading:
             self._known[binding] = binding(self)
         return self._known[binding]
 
-    def value(self, node: ast.AST, scope: Scope) -> Any:
+    def value(self, node: ast.AST, scope: NamesAt) -> Any:
         """Returns the value of an expression: a number, a bool, an array of these, a text, None, a tuple, a tensor's
         facts, or UNKNOWN."""
         read = READERS.get(type(node))
@@ -79,7 +79,7 @@ class Reading:
         finally:
             self._depth -= 1
 
-    def items(self, nodes: Sequence[ast.expr], scope: Scope) -> tuple[list[Any], bool]:
+    def items(self, nodes: Sequence[ast.expr], scope: NamesAt) -> tuple[list[Any], bool]:
         """Returns the values of several expressions, and True; up to an expression with a star whose number of values
         is not known, and False."""
         found: list[Any] = []
@@ -102,21 +102,21 @@ def _bounded(value: Any) -> Any:
     return UNKNOWN if isinstance(value, int) and abs(value) > MOST else value
 
 
-def _name(reading: Reading, node: ast.Name, scope: Scope) -> Any:
+def _name(reading: Reading, node: ast.Name, scope: NamesAt) -> Any:
     binding = scope.find(node.id)
     return UNKNOWN if binding is None else reading.named(binding)
 
 
-def _constant(reading: Reading, node: ast.Constant, scope: Scope) -> Any:
+def _constant(reading: Reading, node: ast.Constant, scope: NamesAt) -> Any:
     return _bounded(node.value) if isinstance(node.value, int | float | str | None) else UNKNOWN
 
 
-def _sequence(reading: Reading, node: ast.Tuple | ast.List, scope: Scope) -> Any:
+def _sequence(reading: Reading, node: ast.Tuple | ast.List, scope: NamesAt) -> Any:
     found, is_whole = reading.items(node.elts, scope)
     return tuple(found) if is_whole else UNKNOWN
 
 
-def _attribute(reading: Reading, node: ast.Attribute, scope: Scope) -> Any:
+def _attribute(reading: Reading, node: ast.Attribute, scope: NamesAt) -> Any:
     if node.attr in DTYPES:
         return node.attr
     value = reading.value(node.value, scope)
@@ -126,12 +126,12 @@ def _attribute(reading: Reading, node: ast.Attribute, scope: Scope) -> Any:
     return value if node.attr == "element_ty" and isinstance(value, str) else UNKNOWN
 
 
-def _subscript(reading: Reading, node: ast.Subscript, scope: Scope) -> Any:
+def _subscript(reading: Reading, node: ast.Subscript, scope: NamesAt) -> Any:
     value, place = reading.value(node.value, scope), reading.value(node.slice, scope)
     return value[place] if type(value) is tuple and type(place) is int else UNKNOWN
 
 
-def _arithmetic(reading: Reading, node: ast.BinOp, scope: Scope) -> Any:
+def _arithmetic(reading: Reading, node: ast.BinOp, scope: NamesAt) -> Any:
     left, right = reading.value(node.left, scope), reading.value(node.right, scope)
     if type(node.op) not in ARITHMETIC or not (is_number(left) and is_number(right)):
         return UNKNOWN
@@ -141,7 +141,7 @@ def _arithmetic(reading: Reading, node: ast.BinOp, scope: Scope) -> Any:
         return _bounded(ARITHMETIC[type(node.op)](left, right))
 
 
-def _unary(reading: Reading, node: ast.UnaryOp, scope: Scope) -> Any:
+def _unary(reading: Reading, node: ast.UnaryOp, scope: NamesAt) -> Any:
     value = reading.value(node.operand, scope)
     if isinstance(node.op, ast.Not):
         return np.logical_not(value) if is_number(value) or value is None else UNKNOWN
@@ -150,7 +150,7 @@ def _unary(reading: Reading, node: ast.UnaryOp, scope: Scope) -> Any:
     return UNKNOWN
 
 
-def _comparison(reading: Reading, node: ast.Compare, scope: Scope) -> Any:
+def _comparison(reading: Reading, node: ast.Compare, scope: NamesAt) -> Any:
     values = [reading.value(one, scope) for one in (node.left, *node.comparators)]
     if not all(is_number(value) or isinstance(value, str | tuple | None) for value in values):
         return UNKNOWN
@@ -167,7 +167,7 @@ def _flat(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else ()
 
 
-def _joined(reading: Reading, node: ast.BoolOp, scope: Scope) -> Any:
+def _joined(reading: Reading, node: ast.BoolOp, scope: NamesAt) -> Any:
     """Returns the truth of `and` and `or`; it may be known where some of its parts are not."""
     decides = isinstance(node.op, ast.Or)
     join = np.logical_or if decides else np.logical_and
@@ -178,7 +178,7 @@ def _joined(reading: Reading, node: ast.BoolOp, scope: Scope) -> Any:
     return decides if any(bool(np.all(np.asarray(value, bool) == decides)) for value in known) else UNKNOWN
 
 
-def _choice(reading: Reading, node: ast.IfExp, scope: Scope) -> Any:
+def _choice(reading: Reading, node: ast.IfExp, scope: NamesAt) -> Any:
     test, one, other = (reading.value(part, scope) for part in (node.test, node.body, node.orelse))
     if not is_number(test):
         return UNKNOWN
@@ -190,7 +190,7 @@ def _choice(reading: Reading, node: ast.IfExp, scope: Scope) -> Any:
 # ---- calls -----------------------------------------------------------------------------------------------------------
 
 
-def _call(reading: Reading, node: ast.Call, scope: Scope) -> Any:
+def _call(reading: Reading, node: ast.Call, scope: NamesAt) -> Any:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     given, is_whole = reading.items(node.args, scope)
     if not is_whole:
@@ -249,7 +249,7 @@ def _least(given: Sequence[Any]) -> Any:
     return min(given) if whole else np.minimum.reduce(np.broadcast_arrays(*given))
 
 
-READERS: dict[type, Callable[[Reading, Any, Scope], Any]] = {
+READERS: dict[type, Callable[[Reading, Any, NamesAt], Any]] = {
     ast.Name: _name, ast.Constant: _constant, ast.Tuple: _sequence, ast.List: _sequence, ast.Attribute: _attribute,
     ast.Subscript: _subscript, ast.BinOp: _arithmetic, ast.UnaryOp: _unary, ast.Compare: _comparison,
     ast.BoolOp: _joined, ast.IfExp: _choice, ast.Call: _call,
