@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from grader.numerics.call_facts import CallFacts
-from grader.submission.expression_values import UNKNOWN, Binding, Reading, NamesAt, is_number
+from grader.submission.expression_values import UNKNOWN, Binding, NamesAt, Reading, is_number
 
 MOST_BRANCHES = 200
 MOST_CALLS = 8  # of functions within functions
