@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from grader.course.calls_toward import calls_toward
 from grader.course.drawn_calls import drawn_calls
 from grader.course.exercise import Exercise
 from grader.course.large_calls import large_calls
@@ -20,6 +21,7 @@ from grader.explain.verdict import FAIL, PASS, UNJUDGED, Verdict
 from grader.judge.in_samples import SOME_PROGRAMS
 from grader.judge.run import Run
 from grader.numerics.data_sets import seed_for
+from grader.submission.branches import Branch, branches_of
 from grader.submission.whole_numbers import whole_numbers
 
 if TYPE_CHECKING:
@@ -40,10 +42,14 @@ class DrawnTrials:
 
     @cached_property
     def calls(self) -> list[DrawnCall]:
-        """The first of the drawn calls, in an order that the seed draws: as many as the run and the promise ask for."""
+        """The first of the drawn calls, in an order that the seed draws: as many as the run and the promise ask for.
+
+        Then calls toward branches of the file that none of these comes to.
+        """
         rounds = [drawn_calls(self.promise, seed, self.name, self._of_file) for seed in self._seeds]
         calls = [replace(call, number=number) for number, call in enumerate(chain.from_iterable(rounds), 1)]
-        return self._share_of(calls)
+        calls = self._share_of(calls)
+        return calls + calls_toward(self.promise, self.run.seed, self.name, calls, self._branches)
 
     def large(self, after: int) -> list[DrawnCall]:
         """Returns the first of the calls up to the promise's limits. after: the number of the last call before them."""
@@ -66,6 +72,10 @@ class DrawnTrials:
     @cached_property
     def _of_file(self) -> list[int]:
         return whole_numbers(self.run.submission.tree)
+
+    @property
+    def _branches(self) -> list[Branch]:
+        return branches_of(self.run.submission.tree, self.exercise.entry, self.exercise.arguments)
 
     @property
     def _seeds(self) -> list[int]:

@@ -54,11 +54,12 @@ class Layout:
             if dimension in self.repeated:
                 continue
             strides[dimension] = reach * steps[dimension]
-            reach *= max(1, shape[dimension]) * steps[dimension] + padding[dimension]
-            reach += -reach % self.multiple
+            length = shape[dimension] + (shape[dimension] == 0)  # at least 1; sizes may be arrays of numbers
+            reach = reach * (length * steps[dimension] + padding[dimension])
+            reach = reach + -reach % self.multiple
         if self.sliding:
             strides[0] = 1
-            reach = 1 + sum(max(0, size - 1) * stride for size, stride in zip(shape, strides))
+            reach = 1 + sum((size - (size != 0)) * stride for size, stride in zip(shape, strides))
         return tuple(strides), self.offset + reach
 
     def view(self, memory: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:

@@ -57,7 +57,7 @@ def test_the_sentence(left_out, said):
 
 
 def test_the_report_of_a_right_file_and_its_result_name_the_line(tmp_path):
-    text, line = with_branch("(N % 7 == 3) & (N % 11 == 5) & (N % 13 == 1) & (N % 17 == 2)")
+    text, line = with_branch("tl.program_id(0) == 123456789")
     path, result = tmp_path / "masked_add.py", tmp_path / "result.json"
     path.write_text(text)
     ran = run_pytest("exercises/01_masked_add", "--submission", path, "--seed", "7", "--result", result, cwd=ROOT)

@@ -1,0 +1,208 @@
+"""Calls drawn toward branches of a file that no other call of a run comes to.
+
+A call is changed step by step, in a size, a layout, the dtype, a number or the blocks, as long as more conditions of
+the branch hold. A size is tried at all its values at once, so that a condition such as `N % 1009 == 77` is met, too.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from grader.course.drawn_calls import MOST_LANES, carried_out
+from grader.course.promise import Between, DrawnCall, FixedNumber, Promised, StatedPromise, length
+from grader.numerics.call_facts import CallFacts, TensorFacts
+from grader.numerics.data_sets import seed_for
+
+MOST_CALLS = 3  # toward branches, in a run
+MOST_SEARCHED = 8  # branches for which a call is looked for; the seed takes them out of those that are as far away
+MOST_TRIED = 100  # calls, or arrays of calls, for a branch: where there is a call, 5 to 90 find it
+MOST_BEGUN = 6  # calls that are changed, for a branch
+MOST_CHANGES = 6  # of a call
+MOST_ELEMENTS = 1 << 17  # of a call's sizes, multiplied, if any of them is larger than usual
+AT_ONCE = 1 << 12  # calls with other sizes, or another number, that are tried at once
+FIRST = 16  # sizes that meet a condition: from the smallest of them the seed takes one
+NOTHING = CallFacts({}, {})  # a condition that is known not to hold even so holds in no call
+
+
+class FilePart(Protocol):
+    """A part of a file that only some calls come to."""
+
+    def missing(self, facts: CallFacts) -> Any:
+        """Returns the number of conditions that do not hold; an array for a call whose sizes are arrays."""
+
+
+def calls_toward(
+    promise: StatedPromise, seed: int, test: str, calls: Sequence[DrawnCall], branches: Sequence[FilePart]
+) -> list[DrawnCall]:
+    """Returns calls that come to branches to which none of `calls` comes; their numbers follow those of `calls`.
+
+    A branch that the promise leaves out, or that a few changes do not lead to, gets no call.
+    """
+    begun = [call for call in calls if not call.parts and all(call.sizes.values()) and not _is_even(promise, call)]
+    known = [_facts(promise, call) for call in begun]
+    closest = {branch: min((int(branch.missing(facts)) for facts in known), default=0) for branch in branches}
+    numbers, found = random.Random(seed_for(seed, test, "toward")), list[DrawnCall]()
+    # A call to a branch within others comes to these others, too: branches that miss the most conditions come first.
+    far = [branch for branch in branches if closest[branch] and not branch.missing(NOTHING)]
+    far = sorted(numbers.sample(far, len(far)), key=lambda one: -closest[one])[:MOST_SEARCHED]
+    for number in range(MOST_CALLS):
+        for branch in list(far):
+            if number or all(branch.missing(_facts(promise, call)) for call in found):
+                call = _Search(promise, branch, numbers).from_any_of(begun, ordinary=not number)
+                if call is None:
+                    far.remove(branch)
+                else:
+                    found.append(replace(call, number=len(calls) + len(found) + 1))
+            if len(found) == MOST_CALLS:
+                return found
+    return found
+
+
+def _is_even(promise: StatedPromise, call: DrawnCall) -> bool:
+    """Returns whether an argument is one element, seen at every index: many a mistake changes no result of these."""
+    ranks = {name: len(one.shape) for name, one in promise.arguments.items() if one.shape}
+    return any(len(call.layouts[name].repeated) == rank for name, rank in ranks.items() if name in call.layouts)
+
+
+def _facts(promise: StatedPromise, call: DrawnCall) -> CallFacts:
+    arguments = {name: _argument(promise, call, name) for name in promise.arguments}
+    return CallFacts(arguments, call.constants)
+
+
+def _argument(promise: StatedPromise, call: DrawnCall, name: str) -> Any:
+    promised, origin = promise.arguments[name], call.same.get(name, name)
+    kind = call.values[origin]
+    if isinstance(kind, FixedNumber):
+        return call.sizes[kind.number] if isinstance(kind.number, str) else kind.number
+    shape = tuple(length(dimension, call.sizes) for dimension in promised.shape)
+    return TensorFacts(shape, call.layouts[origin].strides(shape)[0], promised.dtype or call.dtype)
+
+
+@dataclass
+class _Search:
+    """Looks for a call that comes to a branch."""
+
+    promise: StatedPromise
+    branch: FilePart
+    numbers: random.Random
+    tried: int = 0  # calls, and arrays of calls
+
+    def from_any_of(self, calls: Sequence[DrawnCall], ordinary: bool) -> DrawnCall | None:
+        """Returns a call made of one of `calls`, of those that miss the fewest conditions first; None if none is.
+
+        ordinary: whether its tensors have ordinary values.
+        """
+        shuffled = self.numbers.sample(calls, len(calls))
+        begun = sorted(shuffled, key=lambda call: (self._missing(call), 1 in call.sizes.values()))[:MOST_BEGUN]
+        self.tried = 0
+        found = next(filter(None, map(self._changed, begun)), None)
+        if found is None:
+            return None
+        kinds = {name: one.values[0] for name, one in self.promise.arguments.items() if one.shape and ordinary}
+        return self._with_more_elements(replace(found, values=found.values | kinds))
+
+    def _with_more_elements(self, call: DrawnCall) -> DrawnCall:
+        """Returns the call with layouts that show no element twice, where the branch does not ask for such layouts: in
+        equal elements a mistake is easily missed."""
+        for name, layout in call.layouts.items():
+            families = self.promise.arguments[name].families if layout.shares_elements else ()
+            for family in families:  # layouts in which each element has its own place come first
+                other = family(self.numbers, len(self.promise.arguments[name].shape))
+                changed = replace(call, layouts=call.layouts | {name: other})
+                if not self._missing(changed):
+                    call = changed
+                    break
+        return call
+
+    def _missing(self, call: DrawnCall) -> int:
+        self.tried += 1
+        return int(self.branch.missing(_facts(self.promise, call)))
+
+    def _changed(self, call: DrawnCall) -> DrawnCall | None:
+        missing = self._missing(call)
+        for _ in range(MOST_CHANGES):
+            better = next((one for one in self._changes(call) if self._missing(one) < missing), None)
+            if better is None or self.tried > MOST_TRIED:
+                return None
+            call, missing = better, self._missing(better)
+            if not missing:
+                return call
+        return None
+
+    def _changes(self, call: DrawnCall) -> Iterator[DrawnCall]:
+        """Yields calls that differ in one thing; of all values of a size those that miss the fewest conditions."""
+        for name in self._in_any_order(call.sizes) if self.tried <= MOST_TRIED else ():
+            yield from self._with_other_sizes(call, self._values_of(name, call))
+        for name in self._in_any_order(call.layouts):
+            for family in self.promise.arguments[name].families:
+                layout = family(self.numbers, len(self.promise.arguments[name].shape))
+                yield replace(call, layouts=call.layouts | {name: layout})
+        yield from (replace(call, dtype=dtype) for dtype in self.promise.dtypes)
+        for constants in ({}, *self.promise.blocks):
+            if _is_small(self.promise, call.sizes, constants):
+                yield replace(call, constants=constants)
+        for name, promised in self.promise.arguments.items():
+            for number in self._numbers_of(promised):
+                yield replace(call, values=call.values | {name: FixedNumber(number)})
+        if len(call.sizes) > 1:
+            yield from self._with_other_sizes(call, self._all_sizes(call))
+
+    def _in_any_order(self, names: dict[str, Any]) -> list[str]:
+        return self.numbers.sample(list(names), len(names))
+
+    def _values_of(self, name: str, call: DrawnCall) -> dict[str, Any]:
+        one = self.promise.sizes[name]
+        values = one.only or range(max(1, one.least), carried_out(one) + 1)
+        return call.sizes | {name: np.array(values, np.int64)}
+
+    def _all_sizes(self, call: DrawnCall) -> dict[str, Any]:
+        """Returns many values of all sizes; each power of two is as likely as any other."""
+        found, draw = {}, np.random.default_rng(self.numbers.getrandbits(32))
+        for name, one in self.promise.sizes.items():
+            most = math.log(carried_out(one) + 1)
+            found[name] = (
+                draw.choice(one.only, AT_ONCE) if one.only else np.exp(draw.uniform(0, most, AT_ONCE)).astype(int)
+            )
+        return found
+
+    def _with_other_sizes(self, call: DrawnCall, sizes: dict[str, Any]) -> Iterator[DrawnCall]:
+        """Yields a call with sizes out of these arrays, for which the fewest conditions are missing."""
+        for constants in _first_and(call.constants, self.promise.blocks):
+            small = _is_small(self.promise, sizes, constants)
+            missing = self.branch.missing(_facts(self.promise, replace(call, sizes=sizes, constants=constants)))
+            missing = np.broadcast_to(missing, np.shape(small))
+            is_long = np.all([np.broadcast_to(size, small.shape) > 1 for size in sizes.values()], axis=0)
+            if small.any():
+                (places,) = np.nonzero(small & (missing == missing[small].min()))
+                places = places[is_long[places]] if is_long[places].any() else places
+                place = self.numbers.choice(places[:FIRST].tolist())
+                chosen = {name: int(np.broadcast_to(size, small.shape)[place]) for name, size in sizes.items()}
+                yield replace(call, sizes=chosen, constants=constants)
+
+    def _numbers_of(self, promised: Promised) -> Iterator[Any]:
+        """Yields numbers that an argument may be, if it is one."""
+        for kind in promised.values:
+            if isinstance(kind, FixedNumber):
+                yield kind.number
+            elif isinstance(kind, Between):
+                yield from (kind.given(self.numbers).number for _ in range(FIRST))
+
+
+def _first_and(constants: dict[str, int], blocks: Sequence[dict[str, int]]) -> list[dict[str, int]]:
+    return [constants, *(one for one in ({}, *blocks) if one != constants)]
+
+
+def _is_small(promise: StatedPromise, sizes: dict[str, Any], constants: dict[str, int]) -> Any:
+    """Returns whether a call of these sizes may be carried out in full; a bool for each entry of the arrays."""
+    blocks = {name: constants.get(one.name, one.block) for name, one in promise.sizes.items()}
+    lanes = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
+    usual = np.array(True)
+    for name, one in promise.sizes.items():
+        usual = usual & (sizes[name] <= one.most)
+    return (usual | (math.prod(sizes.values()) <= MOST_ELEMENTS)) & (math.prod(lanes.values()) <= MOST_LANES)

@@ -1,0 +1,254 @@
+"""The branches of a file: parts of its kernels and its entry that only some calls come to.
+
+Each has conditions, which are read for a call whose sizes and strides are known. A condition whose value is not known,
+such as a condition of loaded values, may hold in any call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grader.numerics.call_facts import CallFacts
+from grader.submission.expression_values import UNKNOWN, Binding, NamesAt, Reading, is_number
+
+MOST_BRANCHES = 200
+MOST_CALLS = 8  # of functions within functions
+CHOOSE = ("min", "max", "minimum", "maximum")  # of two: a comparison that is not written
+
+Function = ast.FunctionDef
+
+
+@dataclass(frozen=True, eq=False)
+class Needed:
+    """An expression that has to be true, or false."""
+
+    node: ast.expr
+    scope: NamesAt
+    holds: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """A part of the file that a call comes to where all conditions hold."""
+
+    conditions: tuple[Needed, ...]
+
+    def missing(self, facts: CallFacts) -> Any:
+        """Returns the number of conditions that do not hold in a call; an array for a call whose sizes are arrays."""
+        reading, count = Reading(facts), np.int64(0)
+        for one in self.conditions:
+            value = reading.value(one.node, one.scope)
+            if is_number(value):
+                count = count + (np.asarray(value, bool) != one.holds)
+        return count
+
+
+def branches_of(tree: ast.Module, entry: str, arguments: Sequence[str]) -> list[Branch]:
+    """Returns the branches of the function `entry` and of all that it calls or launches in this file.
+
+    arguments: the names of the entry's arguments, in order, as a call's facts have them.
+    """
+    return _Branches(tree).of_entry(entry, arguments)
+
+
+class _Branches:
+    def __init__(self, tree: ast.Module) -> None:
+        self._functions = {node.name: node for node in ast.walk(tree) if isinstance(node, Function)}
+        self._module = NamesAt()
+        for statement in tree.body:
+            again = self._module.names.keys() & _names_in(statement)
+            self._module.names |= dict(_assigned(statement, self._module, replaceable=True))
+            self._module.names |= dict.fromkeys(again, _unknown)
+        self._found: list[Branch] = []
+
+    def of_entry(self, entry: str, arguments: Sequence[str]) -> list[Branch]:
+        function = self._functions.get(entry)
+        if function is not None:
+            names: dict[str, Binding] = {
+                own: _argument(name) for own, name in zip(_parameters(function), arguments, strict=False)
+            }
+            self._of_function(function, names, (), 0)
+        return self._found[:MOST_BRANCHES]
+
+    def _of_function(
+        self, function: Function, names: dict[str, Binding], under: tuple[Needed, ...], depth: int
+    ) -> None:
+        self._of_block(function.body, NamesAt(names, self._module), under, depth)
+
+    def _of_block(self, block: Sequence[ast.stmt], scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
+        for statement in block:
+            if isinstance(statement, Function | ast.ClassDef) or len(self._found) > MOST_BRANCHES:
+                continue
+            if isinstance(statement, ast.For | ast.While):  # an earlier turn may have changed them
+                scope = _with_unknown(_names_in(statement), scope)
+            for node in _own_expressions(statement):
+                self._of_expression(node, scope, under, depth)
+            if isinstance(statement, ast.If):
+                under, changed = self._of_both(statement, scope, under, depth)
+                scope = _with_unknown(changed, scope)
+            else:
+                for inner in _blocks_in(statement):
+                    self._of_block(inner, scope, under, depth)
+                scope = _with_unknown(_names_in(*sum(_blocks_in(statement), [])), scope)
+            scope = NamesAt(dict(_assigned(statement, scope)), scope)
+
+    def _of_both(
+        self, statement: ast.If, scope: NamesAt, under: tuple[Needed, ...], depth: int
+    ) -> tuple[tuple[Needed, ...], set[str]]:
+        """Looks through both sides. Returns the conditions of all that follows, and the names that a side changes."""
+        self._both_ways(statement.test, scope, under)
+        ways = [(*under, *_conditions(statement.test, scope, holds)) for holds in (True, False)]
+        changed: set[str] = set()
+        for side, way, other in zip((statement.body, statement.orelse), ways, reversed(ways)):
+            self._of_block(side, scope, way, depth)
+            if side and isinstance(side[-1], ast.Return | ast.Raise):
+                under = other
+            else:
+                changed |= _names_in(*side)
+        return under, changed
+
+    def _of_expression(self, node: ast.expr, scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
+        for one in ast.walk(node):
+            if isinstance(one, ast.Compare | ast.BoolOp):
+                self._both_ways(one, scope, under)
+            elif isinstance(one, ast.IfExp):
+                self._both_ways(one.test, scope, under)
+            elif isinstance(one, ast.Call):
+                self._of_call(one, scope, under, depth)
+
+    def _of_call(self, call: ast.Call, scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
+        launched = call.func.value if isinstance(call.func, ast.Subscript) else call.func
+        name = launched.attr if isinstance(launched, ast.Attribute) else getattr(launched, "id", "")
+        if name in CHOOSE and len(call.args) == 2:
+            self._both_ways(ast.Compare(call.args[0], [ast.Lt()], [call.args[1]]), scope, under)
+        function = self._functions.get(name)
+        if function is not None and depth < MOST_CALLS and len(self._found) <= MOST_BRANCHES:
+            self._of_function(function, _passed(function, call, scope), under, depth + 1)
+
+    def _both_ways(self, node: ast.expr, scope: NamesAt, under: tuple[Needed, ...]) -> None:
+        self._found += [Branch((*under, *_conditions(node, scope, holds))) for holds in (True, False)]
+
+
+def _conditions(node: ast.expr, scope: NamesAt, holds: bool) -> list[Needed]:
+    """Returns the conditions that have to hold for an expression to be true, or false: several for `a and b`."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _conditions(node.operand, scope, not holds)
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) == holds:
+        return [one for part in node.values for one in _conditions(part, scope, holds)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd if holds else ast.BitOr):
+        return [one for part in (node.left, node.right) for one in _conditions(part, scope, holds)]
+    return [Needed(node, scope, holds)]
+
+
+def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+    """Yields the expressions of a statement that are not those of a statement within it."""
+    for child in ast.iter_child_nodes(statement):
+        if isinstance(child, ast.expr):
+            yield child
+        elif isinstance(child, ast.withitem):
+            yield child.context_expr
+
+
+def _blocks_in(statement: ast.stmt) -> list[list[ast.stmt]]:
+    blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+    return [*blocks, *(handler.body for handler in getattr(statement, "handlers", []))]
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+
+
+def _parameters(function: Function) -> list[str]:
+    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _argument(name: str) -> Binding:
+    return lambda reading: reading.facts.arguments.get(name, UNKNOWN)
+
+
+def _expression(node: ast.expr, scope: NamesAt) -> Binding:
+    return lambda reading: reading.value(node, scope)
+
+
+def _constant_of(name: str, node: ast.expr, scope: NamesAt) -> Binding:
+    """Returns the binding of a module's name; a call may replace its number."""
+    return lambda reading: reading.facts.constants.get(name) or reading.value(node, scope)
+
+
+def _item(of: Binding, place: int) -> Binding:
+    def read(reading: Reading) -> Any:
+        several = reading.named(of)
+        return several[place] if type(several) is tuple and place < len(several) else UNKNOWN
+
+    return read
+
+
+def _passed(function: Function, call: ast.Call, scope: NamesAt) -> dict[str, Binding]:
+    """Returns what a function's parameters stand for in a call: its arguments and, for the others, the defaults."""
+    names, defaults = _parameters(function), function.args.defaults
+    found = {own: _expression(node, scope) for own, node in zip(reversed(names), reversed(defaults), strict=False)}
+
+    def every(reading: Reading) -> tuple[Any, ...]:
+        return tuple(reading.items(call.args, scope)[0])
+
+    found |= {own: _or_else(_item(every, place), found.get(own)) for place, own in enumerate(names)}
+    return found | {one.arg: _expression(one.value, scope) for one in call.keywords if one.arg}
+
+
+def _or_else(binding: Binding, other: Binding | None) -> Binding:
+    def read(reading: Reading) -> Any:
+        value = binding(reading)
+        return other(reading) if value is UNKNOWN and other is not None else value
+
+    return read
+
+
+def _unknown(reading: Reading) -> Any:
+    return UNKNOWN
+
+
+def _with_unknown(names: set[str], scope: NamesAt) -> NamesAt:
+    return NamesAt(dict.fromkeys(names, _unknown), scope) if names else scope
+
+
+def _names_in(*statements: ast.stmt) -> set[str]:
+    """Returns the names that statements, and all within them, assign."""
+    nodes = (node for statement in statements for node in ast.walk(statement))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _assigned(statement: ast.stmt, scope: NamesAt, replaceable: bool = False) -> Iterator[tuple[str, Binding]]:
+    """Yields the names that a single statement assigns, with what they stand for after it.
+
+    replaceable: whether a call may replace their numbers.
+    """
+    value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    for target in targets:
+        if isinstance(target, ast.Name) and value is not None:
+            yield target.id, _constant_of(target.id, value, scope) if replaceable else _expression(value, scope)
+        elif isinstance(target, ast.Name):
+            yield target.id, _unknown
+        elif isinstance(target, ast.Tuple):
+            yield from _unpacked(target, value, scope, replaceable)
+
+
+def _unpacked(
+    target: ast.Tuple, value: ast.expr | None, scope: NamesAt, replaceable: bool
+) -> Iterator[tuple[str, Binding]]:
+    whole = _expression(value or target, scope)
+    for place, one in enumerate(target.elts):
+        if not isinstance(one, ast.Name):
+            continue
+        if value is None:
+            yield one.id, _unknown
+        elif isinstance(value, ast.GeneratorExp | ast.ListComp):  # made alike: what its loop counts is unknown
+            yield one.id, _expression(value.elt, scope)
+        elif replaceable and isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
+            yield one.id, _constant_of(one.id, value.elts[place], scope)
+        else:
+            yield one.id, _item(whole, place)

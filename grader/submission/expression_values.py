@@ -1,0 +1,256 @@
+"""Values of whole-number expressions in a file's text, for a call whose sizes and strides are known.
+
+The text is read, and nothing of it is run: numbers, names bound to them, shapes and strides of arguments, arithmetic
+and comparisons. All else has the value UNKNOWN, and so has all that depends on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from grader.numerics.call_facts import CallFacts, TensorFacts, contiguous_facts
+
+UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
+MOST = 1 << 62  # numbers beyond it are unknown
+MOST_SHIFT = 40
+MOST_DEPTH = 60  # expressions within expressions, and names for names
+DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8")
+
+ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Div: operator.truediv,
+    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+}  # fmt: skip
+COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.eq, ast.IsNot: operator.ne,
+}  # fmt: skip
+
+Binding = Callable[["Reading"], Any]  # what a name stands for, in a call
+
+
+@dataclass(eq=False)
+class NamesAt:
+    """Names and what they stand for at one place of a file; `outer` has those that were bound before."""
+
+    names: dict[str, Binding] = field(default_factory=dict)
+    outer: NamesAt | None = None
+
+    def find(self, name: str) -> Binding | None:
+        scope: NamesAt | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.outer
+        return None
+
+
+@dataclass
+class Reading:
+    """Reads expressions for one call. Each name is looked up once."""
+
+    facts: CallFacts
+    _known: dict[Binding, Any] = field(default_factory=dict)
+    _depth: int = 0
+
+    def named(self, binding: Binding) -> Any:
+        if binding not in self._known:
+            self._known[binding] = UNKNOWN  # what a name is worth that is made of itself
+            self._known[binding] = binding(self)
+        return self._known[binding]
+
+    def value(self, node: ast.AST, scope: NamesAt) -> Any:
+        """Returns the value of an expression: a number, a bool, an array of these, a text, None, a tuple, a tensor's
+        facts, or UNKNOWN."""
+        read = READERS.get(type(node))
+        if read is None or self._depth > MOST_DEPTH:
+            return UNKNOWN
+        self._depth += 1
+        try:
+            return read(self, node, scope)
+        except (ArithmeticError, TypeError, ValueError, IndexError):
+            return UNKNOWN
+        finally:
+            self._depth -= 1
+
+    def items(self, nodes: Sequence[ast.expr], scope: NamesAt) -> tuple[list[Any], bool]:
+        """Returns the values of several expressions, and True; up to an expression with a star whose number of values
+        is not known, and False."""
+        found: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                several = self.value(node.value, scope)
+                if not isinstance(several, tuple):
+                    return found, False
+                found += several
+            else:
+                found.append(self.value(node, scope))
+        return found, True
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.ndarray | np.generic)
+
+
+def _bounded(value: Any) -> Any:
+    return UNKNOWN if isinstance(value, int) and abs(value) > MOST else value
+
+
+def _name(reading: Reading, node: ast.Name, scope: NamesAt) -> Any:
+    binding = scope.find(node.id)
+    return UNKNOWN if binding is None else reading.named(binding)
+
+
+def _constant(reading: Reading, node: ast.Constant, scope: NamesAt) -> Any:
+    return _bounded(node.value) if isinstance(node.value, int | float | str | None) else UNKNOWN
+
+
+def _sequence(reading: Reading, node: ast.Tuple | ast.List, scope: NamesAt) -> Any:
+    found, is_whole = reading.items(node.elts, scope)
+    return tuple(found) if is_whole else UNKNOWN
+
+
+def _attribute(reading: Reading, node: ast.Attribute, scope: NamesAt) -> Any:
+    if node.attr in DTYPES:
+        return node.attr
+    value = reading.value(node.value, scope)
+    if isinstance(value, TensorFacts):
+        found = {"shape": value.shape, "dtype": value.dtype or UNKNOWN, "ndim": len(value.shape)}
+        return found.get(node.attr, UNKNOWN)
+    return value if node.attr == "element_ty" and isinstance(value, str) else UNKNOWN
+
+
+def _subscript(reading: Reading, node: ast.Subscript, scope: NamesAt) -> Any:
+    value, place = reading.value(node.value, scope), reading.value(node.slice, scope)
+    return value[place] if type(value) is tuple and type(place) is int else UNKNOWN
+
+
+def _arithmetic(reading: Reading, node: ast.BinOp, scope: NamesAt) -> Any:
+    left, right = reading.value(node.left, scope), reading.value(node.right, scope)
+    if type(node.op) not in ARITHMETIC or not (is_number(left) and is_number(right)):
+        return UNKNOWN
+    if isinstance(node.op, ast.LShift | ast.RShift) and not (type(right) is int and 0 <= right <= MOST_SHIFT):
+        return UNKNOWN
+    with np.errstate(all="ignore"):
+        return _bounded(ARITHMETIC[type(node.op)](left, right))
+
+
+def _unary(reading: Reading, node: ast.UnaryOp, scope: NamesAt) -> Any:
+    value = reading.value(node.operand, scope)
+    if isinstance(node.op, ast.Not):
+        return np.logical_not(value) if is_number(value) or value is None else UNKNOWN
+    if isinstance(node.op, ast.USub) and is_number(value):
+        return -value
+    return UNKNOWN
+
+
+def _comparison(reading: Reading, node: ast.Compare, scope: NamesAt) -> Any:
+    values = [reading.value(one, scope) for one in (node.left, *node.comparators)]
+    if not all(is_number(value) or isinstance(value, str | tuple | None) for value in values):
+        return UNKNOWN
+    holds: Any = True
+    for op, left, right in zip(node.ops, values, values[1:]):
+        if type(op) not in COMPARISONS or UNKNOWN in (*_flat(left), *_flat(right)):
+            return UNKNOWN
+        holds = np.logical_and(holds, COMPARISONS[type(op)](left, right))
+    return holds
+
+
+def _flat(value: Any) -> tuple[Any, ...]:
+    """Returns the entries of a tuple; of anything else nothing."""
+    return value if isinstance(value, tuple) else ()
+
+
+def _joined(reading: Reading, node: ast.BoolOp, scope: NamesAt) -> Any:
+    """Returns the truth of `and` and `or`; it may be known where some of its parts are not."""
+    decides = isinstance(node.op, ast.Or)
+    join = np.logical_or if decides else np.logical_and
+    values = [reading.value(one, scope) for one in node.values]
+    known = [value for value in values if is_number(value) or value is None]
+    if len(known) == len(values):
+        return join.reduce(np.broadcast_arrays(*(np.asarray(value, bool) for value in known)))
+    return decides if any(bool(np.all(np.asarray(value, bool) == decides)) for value in known) else UNKNOWN
+
+
+def _choice(reading: Reading, node: ast.IfExp, scope: NamesAt) -> Any:
+    test, one, other = (reading.value(part, scope) for part in (node.test, node.body, node.orelse))
+    if not is_number(test):
+        return UNKNOWN
+    if np.ndim(test) == 0:
+        return one if test else other
+    return np.where(test, one, other) if is_number(one) and is_number(other) else UNKNOWN
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+
+
+def _call(reading: Reading, node: ast.Call, scope: NamesAt) -> Any:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    given, is_whole = reading.items(node.args, scope)
+    if not is_whole:
+        return UNKNOWN
+    if name in MAKE_TENSORS:
+        named = {one.arg: reading.value(one.value, scope) for one in node.keywords if one.arg}
+        return _made(name, given, named)
+    if name in OF_TENSORS and isinstance(node.func, ast.Attribute) and not node.keywords:
+        value = reading.value(node.func.value, scope)
+        return OF_TENSORS[name](value, *given) if isinstance(value, TensorFacts) else UNKNOWN
+    if name in FUNCTIONS and given and all(map(is_number, given)):
+        return _bounded(FUNCTIONS[name](*given))
+    return UNKNOWN
+
+
+def _size(x: TensorFacts, dimension: int | None = None) -> Any:
+    return x.shape if dimension is None else x.shape[dimension]
+
+
+def _stride(x: TensorFacts, dimension: int | None = None) -> Any:
+    return x.strides if dimension is None else x.strides[dimension]
+
+
+OF_TENSORS: dict[str, Callable[..., Any]] = {
+    "size": _size, "stride": _stride, "numel": lambda x: x.elements, "dim": lambda x: len(x.shape),
+    "contiguous": lambda x: contiguous_facts(x.shape, x.dtype),
+}  # fmt: skip
+MAKE_TENSORS = ("empty", "zeros", "ones", "empty_like", "zeros_like")
+
+
+def _made(name: str, given: list[Any], named: Mapping[str, Any]) -> Any:
+    """Returns the facts of a new tensor, which is contiguous."""
+    dtype = named.get("dtype", "")
+    if name.endswith("_like"):
+        like = given[0]
+        return contiguous_facts(like.shape, dtype or like.dtype) if isinstance(like, TensorFacts) else UNKNOWN
+    shape = given[0] if len(given) == 1 and isinstance(given[0], tuple) else tuple(given)
+    return contiguous_facts(shape, dtype if isinstance(dtype, str) else "") if all(map(is_number, shape)) else UNKNOWN
+
+
+def _next_power_of_2(number: Any) -> Any:
+    if isinstance(number, np.ndarray):
+        return 1 << np.ceil(np.log2(np.maximum(number, 1))).astype(np.int64)
+    return 1 << max(number - 1, 0).bit_length()
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "cdiv": lambda a, b: -(-a // b), "constexpr": lambda a: a, "next_power_of_2": _next_power_of_2,
+    "min": lambda *given: _least(given), "minimum": lambda a, b: _least((a, b)),
+    "max": lambda *given: -_least([-one for one in given]), "maximum": lambda a, b: -_least((-a, -b)),
+}  # fmt: skip
+
+
+def _least(given: Sequence[Any]) -> Any:
+    whole = all(isinstance(one, int) for one in given)
+    return min(given) if whole else np.minimum.reduce(np.broadcast_arrays(*given))
+
+
+READERS: dict[type, Callable[[Reading, Any, NamesAt], Any]] = {
+    ast.Name: _name, ast.Constant: _constant, ast.Tuple: _sequence, ast.List: _sequence, ast.Attribute: _attribute,
+    ast.Subscript: _subscript, ast.BinOp: _arithmetic, ast.UnaryOp: _unary, ast.Compare: _comparison,
+    ast.BoolOp: _joined, ast.IfExp: _choice, ast.Call: _call,
+}  # fmt: skip
