@@ -79,4 +79,4 @@ def _raw_defaults(function: FunctionType) -> dict[str, Any]:
 
 def python_has(function: FunctionType, name: str) -> bool:
     """Returns whether the function sees Python's own object under this name, or nothing."""
-    return function.__builtins__.get(name) is PYTHONS.get(name)  # type: ignore[attr-defined]  # typeshed lacks it
+    return getattr(function, "__builtins__", {}).get(name) is PYTHONS.get(name)

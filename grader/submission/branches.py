@@ -7,6 +7,7 @@ such as a condition of loaded values, may hold in any call.
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from grader.submission.expression_values import UNKNOWN, Binding, NamesAt, Readi
 
 MOST_BRANCHES = 200
 MOST_CALLS = 8  # of functions within functions
+MOST_STATEMENTS = 4000  # that are looked at, those of a function once for each call of it
 CHOOSE = ("min", "max", "minimum", "maximum")  # of two: a comparison that is not written
 
 Function = ast.FunctionDef
@@ -65,6 +67,7 @@ class _Branches:
             self._module.names |= dict(_assigned(statement, self._module, replaceable=True))
             self._module.names |= dict.fromkeys(again, _unknown)
         self._found: list[Branch] = []
+        self._statements = 0  # looked at so far
 
     def of_entry(self, entry: str, arguments: Sequence[str]) -> list[Branch]:
         function = self._functions.get(entry)
@@ -72,8 +75,13 @@ class _Branches:
             names: dict[str, Binding] = {
                 own: _argument(name) for own, name in zip(_parameters(function), arguments, strict=False)
             }
-            self._of_function(function, names, (), 0)
+            with contextlib.suppress(RecursionError):  # what lies deeper is left out
+                self._of_function(function, names, (), 0)
         return self._found[:MOST_BRANCHES]
+
+    @property
+    def _is_enough(self) -> bool:
+        return len(self._found) > MOST_BRANCHES or self._statements > MOST_STATEMENTS
 
     def _of_function(
         self, function: Function, names: dict[str, Binding], under: tuple[Needed, ...], depth: int
@@ -82,7 +90,10 @@ class _Branches:
 
     def _of_block(self, block: Sequence[ast.stmt], scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
         for statement in block:
-            if isinstance(statement, Function | ast.ClassDef) or len(self._found) > MOST_BRANCHES:
+            self._statements += 1
+            if self._is_enough:
+                return
+            if isinstance(statement, Function | ast.ClassDef):
                 continue
             if isinstance(statement, ast.For | ast.While):  # an earlier turn may have changed them
                 scope = _with_unknown(_names_in(statement), scope)
@@ -127,7 +138,7 @@ class _Branches:
         if name in CHOOSE and len(call.args) == 2:
             self._both_ways(ast.Compare(call.args[0], [ast.Lt()], [call.args[1]]), scope, under)
         function = self._functions.get(name)
-        if function is not None and depth < MOST_CALLS and len(self._found) <= MOST_BRANCHES:
+        if function is not None and depth < MOST_CALLS and not self._is_enough:
             self._of_function(function, _passed(function, call, scope), under, depth + 1)
 
     def _both_ways(self, node: ast.expr, scope: NamesAt, under: tuple[Needed, ...]) -> None:

@@ -19,6 +19,7 @@ from grader.numerics.call_facts import CallFacts, TensorFacts, contiguous_facts
 UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
 MOST = 1 << 62  # numbers beyond it are unknown
 MOST_SHIFT = 40
+MOST_ITEMS = 100  # of a tuple: a file can double a tuple in each of many lines
 MOST_DEPTH = 60  # expressions within expressions, and names for names
 DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8")
 
@@ -86,7 +87,7 @@ class Reading:
         for node in nodes:
             if isinstance(node, ast.Starred):
                 several = self.value(node.value, scope)
-                if not isinstance(several, tuple):
+                if not isinstance(several, tuple) or len(found) + len(several) > MOST_ITEMS:
                     return found, False
                 found += several
             else:

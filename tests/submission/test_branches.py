@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grader.numerics.call_facts import CallFacts, TensorFacts, contiguous_facts
-from grader.submission.branches import branches_of
+from grader.submission.branches import MOST_BRANCHES, branches_of
 
 HEAD = """
 BLOCK, LIMIT = 64, 1 << 12
@@ -52,6 +52,23 @@ def least_missing(kernel: str = "pass", host: str = "pass", slope=1.0, constants
 def test_a_condition_of_a_kernel_is_read_by_what_the_host_function_passes(condition, shape):
     kernel = f"if {condition}:\n        row = 0"
     assert not least_missing(kernel, shape=shape) and least_missing(kernel, shape=(5, 78))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x):\n    g0(x)\n" + "".join(f"def g{n}(x):\n" + f"    g{n + 1}(x)\n" * 20 for n in range(8)),
+        "def f(x):\n    a = (1, 2)\n" + "    a = (*a, *a)\n" * 50 + "    if a == 3: pass\n",
+        "def f(x):\n    if x == 0: pass\n" + "".join(f"    elif x == {n}: pass\n" for n in range(300)),
+        "def f(x):\n    if " + "not " * 900 + "x: pass\n",
+    ],
+    ids=["calls within calls", "doubled tuples", "elif", "not"],
+)
+def test_a_text_written_to_take_long_or_much_memory_is_read_up_to_a_limit(text):
+    branches = branches_of(ast.parse(text), "f", ["x"])
+    assert len(branches) <= MOST_BRANCHES
+    for branch in branches:
+        branch.missing(CallFacts({"x": 1}, {}))
 
 
 @pytest.mark.parametrize(
