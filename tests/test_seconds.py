@@ -26,6 +26,8 @@ SHORT = {
     "tests/gpu/test_nvml.py: monkeypatch.setattr(nvml, 'LIMIT', 0.1)": "the driver hangs until this has been reached",
     "tests/gpu/test_replays.py: replays().pool.check({'kind': 'check', 'config': 0.5}, b'', limit=0.1, alone=False)":
         "its process waits for a core all the time, which counts for nothing",
+    "tests/gpu/test_replays.py: replays().pool.check({'kind': 'check', 'config': NEVER}, b'', limit=0.1, alone=False)":
+        "it never answers",
     "tests/gpu/test_replays.py: replayer.ask({'kind': 'check'}, bytes(1 << 20), limit=0.5)": "nobody ever reads it",
     "tests/interpreter/test_traced_call.py: traced(child, 'endless', 0, limit=1.0)":
         "seconds of a core, for a kernel that never ends",

@@ -21,20 +21,21 @@ from grader.numerics.data_sets import seed_for
 
 MOST_CALLS = 3  # toward branches, in a run
 MOST_SEARCHED = 8  # branches for which a call is looked for; the seed takes them out of those that are as far away
-MOST_TRIED = 100  # calls, or arrays of calls, for a branch: where there is a call, 5 to 90 find it
+MOST_TRIED = 100  # calls for a branch: where there is a call, 5 to 90 find it
 MOST_BEGUN = 6  # calls that are changed, for a branch
 MOST_CHANGES = 6  # of a call
 MOST_ELEMENTS = 1 << 17  # of a call's sizes, multiplied, if any of them is larger than usual
 AT_ONCE = 1 << 12  # calls with other sizes, or another number, that are tried at once
 FIRST = 16  # sizes that meet a condition: from the smallest of them the seed takes one
-NOTHING = CallFacts({}, {})  # a condition that is known not to hold even so holds in no call
+NO_FACTS = CallFacts({}, {})  # a condition that is false even where nothing is known of the call is never true
 
 
 class FilePart(Protocol):
     """A part of a file that only some calls come to."""
 
     def missing(self, facts: CallFacts) -> Any:
-        """Returns the number of conditions that do not hold; an array for a call whose sizes are arrays."""
+        """Returns the number of conditions that do not hold; an array for a call whose sizes are arrays. May raise
+        OutOfBudget."""
 
 
 def calls_toward(
@@ -42,14 +43,17 @@ def calls_toward(
 ) -> list[DrawnCall]:
     """Returns calls that come to branches to which none of `calls` comes; their numbers follow those of `calls`.
 
-    A branch that the promise leaves out, or that a few changes do not lead to, gets no call.
+    A branch that the promise leaves out, or that a few changes do not lead to, gets no call. Raises OutOfBudget where
+    the file's conditions take long to read.
     """
-    begun = [call for call in calls if not call.parts and all(call.sizes.values()) and not _is_even(promise, call)]
+    begun = [
+        call for call in calls if not call.parts and all(call.sizes.values()) and not _is_one_element(promise, call)
+    ]
     known = [_facts(promise, call) for call in begun]
     closest = {branch: min((int(branch.missing(facts)) for facts in known), default=0) for branch in branches}
     numbers, found = random.Random(seed_for(seed, test, "toward")), list[DrawnCall]()
     # A call to a branch within others comes to these others, too: branches that miss the most conditions come first.
-    far = [branch for branch in branches if closest[branch] and not branch.missing(NOTHING)]
+    far = [branch for branch in branches if closest[branch] and not branch.missing(NO_FACTS)]
     far = sorted(numbers.sample(far, len(far)), key=lambda one: -closest[one])[:MOST_SEARCHED]
     for number in range(MOST_CALLS):
         for branch in list(far):
@@ -64,7 +68,7 @@ def calls_toward(
     return found
 
 
-def _is_even(promise: StatedPromise, call: DrawnCall) -> bool:
+def _is_one_element(promise: StatedPromise, call: DrawnCall) -> bool:
     """Returns whether an argument is one element, seen at every index: many a mistake changes no result of these."""
     ranks = {name: len(one.shape) for name, one in promise.arguments.items() if one.shape}
     return any(len(call.layouts[name].repeated) == rank for name, rank in ranks.items() if name in call.layouts)
@@ -91,7 +95,7 @@ class _Search:
     promise: StatedPromise
     branch: FilePart
     numbers: random.Random
-    tried: int = 0  # calls, and arrays of calls
+    tried: int = 0  # calls
 
     def from_any_of(self, calls: Sequence[DrawnCall], ordinary: bool) -> DrawnCall | None:
         """Returns a call made of one of `calls`, of those that miss the fewest conditions first; None if none is.
@@ -165,9 +169,9 @@ class _Search:
         """Returns many values of all sizes; each power of two is as likely as any other."""
         found, draw = {}, np.random.default_rng(self.numbers.getrandbits(32))
         for name, one in self.promise.sizes.items():
-            most = math.log(carried_out(one) + 1)
+            least, most = math.log(max(1, one.least)), math.log(carried_out(one) + 1)
             found[name] = (
-                draw.choice(one.only, AT_ONCE) if one.only else np.exp(draw.uniform(0, most, AT_ONCE)).astype(int)
+                draw.choice(one.only, AT_ONCE) if one.only else np.exp(draw.uniform(least, most, AT_ONCE)).astype(int)
             )
         return found
 

@@ -21,7 +21,7 @@ from grader.explain.verdict import FAIL, PASS, UNJUDGED, Verdict
 from grader.judge.in_samples import SOME_PROGRAMS
 from grader.judge.run import Run
 from grader.numerics.data_sets import seed_for
-from grader.submission.branches import Branch, branches_of
+from grader.submission.branches import branches_of
 from grader.submission.whole_numbers import whole_numbers
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class DrawnTrials:
         rounds = [drawn_calls(self.promise, seed, self.name, self._of_file) for seed in self._seeds]
         calls = [replace(call, number=number) for number, call in enumerate(chain.from_iterable(rounds), 1)]
         calls = self._share_of(calls)
-        return calls + calls_toward(self.promise, self.run.seed, self.name, calls, self._branches)
+        return calls + self._toward_branches(calls)
 
     def large(self, after: int) -> list[DrawnCall]:
         """Returns the first of the calls up to the promise's limits. after: the number of the last call before them."""
@@ -73,9 +73,16 @@ class DrawnTrials:
     def _of_file(self) -> list[int]:
         return whole_numbers(self.run.submission.tree)
 
-    @property
-    def _branches(self) -> list[Branch]:
-        return branches_of(self.run.submission.tree, self.exercise.entry, self.exercise.arguments)
+    def _toward_branches(self, calls: list[DrawnCall]) -> list[DrawnCall]:
+        """Returns calls toward branches of the file that none of these comes to; none if the search fails.
+
+        A file can be written to make it fail or take long. It is judged by the other calls then.
+        """
+        try:
+            branches = branches_of(self.run.submission.tree, self.exercise.entry, self.exercise.arguments)
+            return calls_toward(self.promise, self.run.seed, self.name, calls, branches)
+        except Exception:
+            return []
 
     @property
     def _seeds(self) -> list[int]:

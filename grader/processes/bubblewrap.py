@@ -19,7 +19,7 @@ LIMITS, AUTO, STRICT = "limits", "auto", "strict"
 LEVELS = (LIMITS, AUTO, STRICT)
 SUBMISSION, FRONT_END = 0, 1  # the sandboxes of a process: each has room for one child
 SCRATCH_BYTES = 256 << 20
-TRIAL_LIMIT = 600.0  # seconds of real time: a machine is not without a sandbox because it is busy
+TRIAL_LIMIT = 120.0  # seconds of real time: a machine is not without a sandbox because it is busy
 
 
 @functools.cache

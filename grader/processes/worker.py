@@ -17,6 +17,8 @@ from grader.processes.faults import WorkerEnded
 from grader.wire.frames import OURS, Limits, ProtocolError
 from grader.wire.timed_frames import Deadline, received, send
 
+MOST_WAITING = 9  # times a limit: so long a process may wait for a core, which is a tenth of a core on the whole
+
 
 class Worker:
     """Frames to a process and back. A derived class starts the process, ends it, and tells how it has ended.
@@ -105,10 +107,10 @@ class PythonWorker(Worker):
             raise
 
     def _deadline(self, limit: float) -> Deadline:
-        """Returns the deadline of a request that begins now. It moves on by the time that the process waits for a core,
-        but by LAST_RESORT at most."""
-        at, queued = time.monotonic() + limit, self._seconds_in_queue()
-        return Deadline(at, lambda: at + min(LAST_RESORT, max(0.0, self._seconds_in_queue() - queued)))
+        """Returns the deadline of a request that begins now. It moves on by the time that the process waits for a core:
+        by MOST_WAITING times the limit, and by LAST_RESORT, at most."""
+        at, queued, most = time.monotonic() + limit, self._seconds_in_queue(), min(LAST_RESORT, MOST_WAITING * limit)
+        return Deadline(at, lambda: at + min(most, max(0.0, self._seconds_in_queue() - queued)))
 
     def _seconds_in_queue(self) -> float:
         """Returns how long the process has waited for a core since it began; 0 where that is not known."""

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from grader.numerics.call_facts import CallFacts
-from grader.submission.expression_values import UNKNOWN, Binding, NamesAt, Reading, is_number
+from grader.submission.expression_values import UNKNOWN, Binding, Budget, NamesAt, Reading, is_number
 
 MOST_BRANCHES = 200
 MOST_CALLS = 8  # of functions within functions
-MOST_STATEMENTS = 4000  # that are looked at, those of a function once for each call of it
+MOST_NODES = 20_000  # of the text that are looked at, those of a function once for each call of it
+MOST_CONDITIONS = 30  # of a branch
+MOST_READ = 2_000_000  # in all readings, 1 to 2 s; of the solutions 27 takes most, 226 thousand
 CHOOSE = ("min", "max", "minimum", "maximum")  # of two: a comparison that is not written
 
 Function = ast.FunctionDef
@@ -39,14 +41,19 @@ class Branch:
     """A part of the file that a call comes to where all conditions hold."""
 
     conditions: tuple[Needed, ...]
+    budget: Budget
 
     def missing(self, facts: CallFacts) -> Any:
-        """Returns the number of conditions that do not hold in a call; an array for a call whose sizes are arrays."""
-        reading, count = Reading(facts), np.int64(0)
-        for one in self.conditions:
-            value = reading.value(one.node, one.scope)
-            if is_number(value):
-                count = count + (np.asarray(value, bool) != one.holds)
+        """Returns the number of conditions that do not hold in a call; an array for a call whose sizes are arrays.
+
+        Raises OutOfBudget once the conditions of a file have been read too often.
+        """
+        reading, count = Reading(facts, self.budget), np.int64(0)
+        with np.errstate(all="ignore"):
+            for one in self.conditions:
+                value = reading.value(one.node, one.scope)
+                if is_number(value):
+                    count = count + (np.asarray(value, bool) != one.holds)
         return count
 
 
@@ -67,7 +74,8 @@ class _Branches:
             self._module.names |= dict(_assigned(statement, self._module, replaceable=True))
             self._module.names |= dict.fromkeys(again, _unknown)
         self._found: list[Branch] = []
-        self._statements = 0  # looked at so far
+        self._nodes = 0  # looked at so far
+        self._budget = Budget(MOST_READ)
 
     def of_entry(self, entry: str, arguments: Sequence[str]) -> list[Branch]:
         function = self._functions.get(entry)
@@ -81,7 +89,7 @@ class _Branches:
 
     @property
     def _is_enough(self) -> bool:
-        return len(self._found) > MOST_BRANCHES or self._statements > MOST_STATEMENTS
+        return len(self._found) > MOST_BRANCHES or self._nodes > MOST_NODES
 
     def _of_function(
         self, function: Function, names: dict[str, Binding], under: tuple[Needed, ...], depth: int
@@ -90,7 +98,7 @@ class _Branches:
 
     def _of_block(self, block: Sequence[ast.stmt], scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
         for statement in block:
-            self._statements += 1
+            self._nodes += 1
             if self._is_enough:
                 return
             if isinstance(statement, Function | ast.ClassDef):
@@ -106,12 +114,14 @@ class _Branches:
                 for inner in _blocks_in(statement):
                     self._of_block(inner, scope, under, depth)
                 scope = _with_unknown(_names_in(*sum(_blocks_in(statement), [])), scope)
-            scope = NamesAt(dict(_assigned(statement, scope)), scope)
+            assigned = dict(_assigned(statement, scope))
+            scope = NamesAt(assigned, scope) if assigned else scope
 
     def _of_both(
         self, statement: ast.If, scope: NamesAt, under: tuple[Needed, ...], depth: int
     ) -> tuple[tuple[Needed, ...], set[str]]:
-        """Looks through both sides. Returns the conditions of all that follows, and the names that a side changes."""
+        """Looks through the body and the `else`. Returns the conditions of all that follows, and the names that either
+        changes."""
         self._both_ways(statement.test, scope, under)
         ways = [(*under, *_conditions(statement.test, scope, holds)) for holds in (True, False)]
         changed: set[str] = set()
@@ -125,6 +135,9 @@ class _Branches:
 
     def _of_expression(self, node: ast.expr, scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
         for one in ast.walk(node):
+            self._nodes += 1
+            if self._is_enough:
+                return
             if isinstance(one, ast.Compare | ast.BoolOp):
                 self._both_ways(one, scope, under)
             elif isinstance(one, ast.IfExp):
@@ -142,7 +155,10 @@ class _Branches:
             self._of_function(function, _passed(function, call, scope), under, depth + 1)
 
     def _both_ways(self, node: ast.expr, scope: NamesAt, under: tuple[Needed, ...]) -> None:
-        self._found += [Branch((*under, *_conditions(node, scope, holds))) for holds in (True, False)]
+        for holds in (True, False):
+            conditions = (*under, *_conditions(node, scope, holds))
+            if len(conditions) <= MOST_CONDITIONS:
+                self._found.append(Branch(conditions, self._budget))
 
 
 def _conditions(node: ast.expr, scope: NamesAt, holds: bool) -> list[Needed]:

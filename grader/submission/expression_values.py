@@ -1,7 +1,8 @@
 """Values of whole-number expressions in a file's text, for a call whose sizes and strides are known.
 
 The text is read, and nothing of it is run: numbers, names bound to them, shapes and strides of arguments, arithmetic
-and comparisons. All else has the value UNKNOWN, and so has all that depends on it.
+and comparisons. All else has the value UNKNOWN, and so has all that depends on it. A text may hold anything: no tuple
+lies in a tuple, tuples are short, numbers bounded, and a budget limits how many expressions are read.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from grader.numerics.call_facts import CallFacts, TensorFacts, contiguous_facts
 UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
 MOST = 1 << 62  # numbers beyond it are unknown
 MOST_SHIFT = 40
-MOST_ITEMS = 100  # of a tuple: a file can double a tuple in each of many lines
+MOST_ITEMS = 100  # of a tuple, and arguments of a call
+MOST_DIMENSIONS = 8  # of a tensor that the file makes
 MOST_DEPTH = 60  # expressions within expressions, and names for names
 DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8")
 
@@ -36,6 +38,23 @@ COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
 Binding = Callable[["Reading"], Any]  # what a name stands for, in a call
 
 
+class OutOfBudget(Exception):
+    """More expressions were to be read than a search may read."""
+
+
+@dataclass(eq=False)
+class Budget:
+    """How many expressions may still be read, and how many places be looked through for a name."""
+
+    left: int
+
+    def spend(self) -> None:
+        """Raises OutOfBudget if nothing is left."""
+        self.left -= 1
+        if self.left < 0:
+            raise OutOfBudget
+
+
 @dataclass(eq=False)
 class NamesAt:
     """Names and what they stand for at one place of a file; `outer` has those that were bound before."""
@@ -43,20 +62,13 @@ class NamesAt:
     names: dict[str, Binding] = field(default_factory=dict)
     outer: NamesAt | None = None
 
-    def find(self, name: str) -> Binding | None:
-        scope: NamesAt | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
-            scope = scope.outer
-        return None
-
 
 @dataclass
 class Reading:
     """Reads expressions for one call. Each name is looked up once."""
 
     facts: CallFacts
+    budget: Budget
     _known: dict[Binding, Any] = field(default_factory=dict)
     _depth: int = 0
 
@@ -68,14 +80,15 @@ class Reading:
 
     def value(self, node: ast.AST, scope: NamesAt) -> Any:
         """Returns the value of an expression: a number, a bool, an array of these, a text, None, a tuple, a tensor's
-        facts, or UNKNOWN."""
+        facts, or UNKNOWN. Raises OutOfBudget."""
+        self.budget.spend()
         read = READERS.get(type(node))
         if read is None or self._depth > MOST_DEPTH:
             return UNKNOWN
         self._depth += 1
         try:
-            return read(self, node, scope)
-        except (ArithmeticError, TypeError, ValueError, IndexError):
+            return _bounded(read(self, node, scope))
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
             return UNKNOWN
         finally:
             self._depth -= 1
@@ -87,11 +100,13 @@ class Reading:
         for node in nodes:
             if isinstance(node, ast.Starred):
                 several = self.value(node.value, scope)
-                if not isinstance(several, tuple) or len(found) + len(several) > MOST_ITEMS:
+                if type(several) is not tuple:
                     return found, False
                 found += several
             else:
                 found.append(self.value(node, scope))
+            if len(found) > MOST_ITEMS:
+                return found, False
         return found, True
 
 
@@ -100,16 +115,24 @@ def is_number(value: Any) -> bool:
 
 
 def _bounded(value: Any) -> Any:
+    """Returns the value; UNKNOWN for a number that is too large, and for a tuple of more than single values."""
+    if type(value) is tuple:
+        return value if len(value) <= MOST_ITEMS and not any(isinstance(one, tuple) for one in value) else UNKNOWN
     return UNKNOWN if isinstance(value, int) and abs(value) > MOST else value
 
 
 def _name(reading: Reading, node: ast.Name, scope: NamesAt) -> Any:
-    binding = scope.find(node.id)
-    return UNKNOWN if binding is None else reading.named(binding)
+    place: NamesAt | None = scope
+    while place is not None:
+        if node.id in place.names:
+            return reading.named(place.names[node.id])
+        reading.budget.spend()
+        place = place.outer
+    return UNKNOWN
 
 
 def _constant(reading: Reading, node: ast.Constant, scope: NamesAt) -> Any:
-    return _bounded(node.value) if isinstance(node.value, int | float | str | None) else UNKNOWN
+    return node.value if isinstance(node.value, int | float | str | None) else UNKNOWN
 
 
 def _sequence(reading: Reading, node: ast.Tuple | ast.List, scope: NamesAt) -> Any:
@@ -138,8 +161,7 @@ def _arithmetic(reading: Reading, node: ast.BinOp, scope: NamesAt) -> Any:
         return UNKNOWN
     if isinstance(node.op, ast.LShift | ast.RShift) and not (type(right) is int and 0 <= right <= MOST_SHIFT):
         return UNKNOWN
-    with np.errstate(all="ignore"):
-        return _bounded(ARITHMETIC[type(node.op)](left, right))
+    return ARITHMETIC[type(node.op)](left, right)
 
 
 def _unary(reading: Reading, node: ast.UnaryOp, scope: NamesAt) -> Any:
@@ -153,19 +175,18 @@ def _unary(reading: Reading, node: ast.UnaryOp, scope: NamesAt) -> Any:
 
 def _comparison(reading: Reading, node: ast.Compare, scope: NamesAt) -> Any:
     values = [reading.value(one, scope) for one in (node.left, *node.comparators)]
-    if not all(is_number(value) or isinstance(value, str | tuple | None) for value in values):
-        return UNKNOWN
     holds: Any = True
     for op, left, right in zip(node.ops, values, values[1:]):
-        if type(op) not in COMPARISONS or UNKNOWN in (*_flat(left), *_flat(right)):
+        if type(op) not in COMPARISONS or not _can_be_compared(left, right):
             return UNKNOWN
         holds = np.logical_and(holds, COMPARISONS[type(op)](left, right))
     return holds
 
 
-def _flat(value: Any) -> tuple[Any, ...]:
-    """Returns the entries of a tuple; of anything else nothing."""
-    return value if isinstance(value, tuple) else ()
+def _can_be_compared(left: Any, right: Any) -> bool:
+    """Returns whether both are numbers, or each is a text or None."""
+    texts = isinstance(left, str | None) and isinstance(right, str | None)
+    return texts or (is_number(left) and is_number(right))
 
 
 def _joined(reading: Reading, node: ast.BoolOp, scope: NamesAt) -> Any:
@@ -203,7 +224,7 @@ def _call(reading: Reading, node: ast.Call, scope: NamesAt) -> Any:
         value = reading.value(node.func.value, scope)
         return OF_TENSORS[name](value, *given) if isinstance(value, TensorFacts) else UNKNOWN
     if name in FUNCTIONS and given and all(map(is_number, given)):
-        return _bounded(FUNCTIONS[name](*given))
+        return FUNCTIONS[name](*given)
     return UNKNOWN
 
 
@@ -228,14 +249,18 @@ def _made(name: str, given: list[Any], named: Mapping[str, Any]) -> Any:
     if name.endswith("_like"):
         like = given[0]
         return contiguous_facts(like.shape, dtype or like.dtype) if isinstance(like, TensorFacts) else UNKNOWN
-    shape = given[0] if len(given) == 1 and isinstance(given[0], tuple) else tuple(given)
-    return contiguous_facts(shape, dtype if isinstance(dtype, str) else "") if all(map(is_number, shape)) else UNKNOWN
+    shape = given[0] if len(given) == 1 and type(given[0]) is tuple else tuple(given)
+    if len(shape) > MOST_DIMENSIONS or not all(map(is_number, shape)):
+        return UNKNOWN
+    return contiguous_facts(shape, dtype if isinstance(dtype, str) else "")
 
 
 def _next_power_of_2(number: Any) -> Any:
-    if isinstance(number, np.ndarray):
-        return 1 << np.ceil(np.log2(np.maximum(number, 1))).astype(np.int64)
-    return 1 << max(number - 1, 0).bit_length()
+    if isinstance(number, int):
+        return 1 << max(number - 1, 0).bit_length()
+    if not np.issubdtype(np.asarray(number).dtype, np.integer):
+        return UNKNOWN
+    return 1 << np.ceil(np.log2(np.maximum(number, 1))).astype(np.int64)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

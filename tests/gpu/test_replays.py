@@ -441,8 +441,16 @@ def test_a_process_that_no_longer_reads_is_ended_at_its_limit(monkeypatch):
 def test_a_process_without_a_core_is_not_ended_at_its_limit(replays, monkeypatch):
     """It answers after 0.5 s, for all of which it waits for a core."""
     monkeypatch.setattr(worker, "process_times", lambda pid: ProcessTimes(0.0, time.monotonic(), "R"))
+    monkeypatch.setattr(worker, "MOST_WAITING", 10 * NEVER)
     reply, _ = replays().pool.check({"kind": "check", "config": 0.5}, b"", limit=0.1, alone=False)
     assert reply["kind"] == "checked"
+
+
+def test_a_process_that_never_answers_is_ended_though_it_waits_for_a_core(replays, monkeypatch):
+    monkeypatch.setattr(worker, "process_times", lambda pid: ProcessTimes(0.0, time.monotonic(), "R"))
+    with pytest.raises(ReplayEnded) as ended:
+        replays().pool.check({"kind": "check", "config": NEVER}, b"", limit=0.1, alone=False)
+    assert ended.value.how == "time"
 
 
 def _is_over(process: str) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 
 import numpy as np
 import pytest
 
 from grader.numerics.call_facts import CallFacts, TensorFacts, contiguous_facts
-from grader.submission.branches import MOST_BRANCHES, branches_of
+from grader.submission.branches import branches_of
+from grader.submission.expression_values import OutOfBudget
 
 HEAD = """
 BLOCK, LIMIT = 64, 1 << 12
@@ -54,21 +56,46 @@ def test_a_condition_of_a_kernel_is_read_by_what_the_host_function_passes(condit
     assert not least_missing(kernel, shape=shape) and least_missing(kernel, shape=(5, 78))
 
 
+NESTED = "".join(f"    a{n} = ({', '.join([f'a{n - 1}' if n else 'x'] * 40)},)\n" for n in range(7))
+ENDLESS = {
+    "calls within calls": "    g0(x)\n" + "".join(f"def g{n}(x):\n" + f"    g{n + 1}(x)\n" * 20 for n in range(8)),
+    "doubled tuples": "    a = (1, 2)\n" + "    a = (*a, *a)\n" * 50 + "    if a == 3: pass\n",
+    "nested tuples": NESTED + NESTED.replace("a", "b") + "    if a6 == b6 or (x > 2) == a6: pass\n",
+    "elif": "    if x == 0: pass\n" + "".join(f"    elif x == {n}: pass\n" for n in range(300)),
+    "not": "    if " + "not " * 900 + "x: pass\n",
+    "dimensions": f"    z = torch.empty({', '.join(['4611686018427387903'] * 1500)})\n    if z.stride(0) > 3: pass\n",
+    "and": "    if " + " and ".join(["x"] * 3000) + ":\n" + "        x > 3\n" * 100,
+    "names": "    y = 1\n" * 3900 + "    if " + " and ".join(["x"] * 1000) + ": pass\n",
+    "a long expression": "    g()\n" * 2000 + f"def g():\n    ({', '.join(['1'] * 20000)})\n",
+    "conditions around": "    if x:\n" + "        if x > 1: pass\n" * 20000,
+}
+
+
+@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
+def test_a_text_written_to_take_long_or_much_memory_is_read_up_to_a_limit(body):
+    """Ten readings: without the limits, each of these texts takes minutes at least, or all memory."""
+    branches = branches_of(ast.parse("def f(x):\n" + body), "f", ["x"])
+    with contextlib.suppress(OutOfBudget):
+        for branch in branches * 10:
+            branch.missing(CallFacts({"x": 1}, {}))
+
+
 @pytest.mark.parametrize(
-    "text",
+    "condition",
     [
-        "def f(x):\n    g0(x)\n" + "".join(f"def g{n}(x):\n" + f"    g{n + 1}(x)\n" * 20 for n in range(8)),
-        "def f(x):\n    a = (1, 2)\n" + "    a = (*a, *a)\n" * 50 + "    if a == 3: pass\n",
-        "def f(x):\n    if x == 0: pass\n" + "".join(f"    elif x == {n}: pass\n" for n in range(300)),
-        "def f(x):\n    if " + "not " * 900 + "x: pass\n",
+        "triton.next_power_of_2(N / 2) > 3", "triton.next_power_of_2(N > 2) > 3", "tl.cdiv(N, N - 5) > 3",
+        "triton.next_power_of_2(min(N, 1.5)) > 3", "(N > 2) == (1, 2, 3)", "(N > 2) == 'abc'", "(N > 2) == (True,)",
+        "x == x", "N % 0.0 > 1", "max() > 1", "N[0] > 1", "N.shape > 1", "-'a' > 1", "~N > 1", "x[0] > 1",
+        "M + 'a' > 1", "x.size(7) > 1",
+        "x.stride(M) > 1", "torch.empty('a').numel() > 1", "torch.empty_like(3).numel() > 1",
     ],
-    ids=["calls within calls", "doubled tuples", "elif", "not"],
-)
-def test_a_text_written_to_take_long_or_much_memory_is_read_up_to_a_limit(text):
-    branches = branches_of(ast.parse(text), "f", ["x"])
-    assert len(branches) <= MOST_BRANCHES
+)  # fmt: skip
+@pytest.mark.parametrize("sizes", [70, np.arange(1, 100)], ids=["one call", "many"])
+def test_an_odd_condition_is_read_without_an_error(condition, sizes):
+    branches = branches_of(ast.parse(HEAD.format(kernel="pass", host=f"if {condition}:\n        z = x")), "f", ["x"])
     for branch in branches:
-        branch.missing(CallFacts({"x": 1}, {}))
+        missing = branch.missing(CallFacts({"x": contiguous_facts((3, sizes), "bfloat16")}, {}))
+        assert np.shape(missing) in ((), np.shape(sizes))
 
 
 @pytest.mark.parametrize(
@@ -125,8 +152,6 @@ def test_a_file_that_calls_itself_or_is_written_otherwise_is_read_to_an_end():
 def test_nothing_of_the_file_is_carried_out(tmp_path):
     made = tmp_path / "made"
     text = f"def f(x):\n    if open({str(made)!r}, 'w') and x.numel() > 3:\n        return x"
-    x = TensorFacts((5,), (1,))
-    assert all(
-        isinstance(int(one.missing(CallFacts({"x": x}, {}))), int) for one in branches_of(ast.parse(text), "f", ["x"])
-    )
+    (branch, *_) = branches_of(ast.parse(text), "f", ["x"])
+    branch.missing(CallFacts({"x": TensorFacts((5,), (1,))}, {}))
     assert not made.exists()
