@@ -73,7 +73,8 @@ def test_the_untouched_file_is_not_attempted(tmp_path):
 
 def test_a_hidden_case_fails_by_its_name_alone(tmp_path, hidden):
     path = tmp_path / "pick_peaks.py"
-    path.write_text(SOLUTION.replace("    return z, counts\n", "    return z, (counts if K != 41 else state)\n"))
+    # A comparison of numbers would be read from the text, and a call be drawn toward it.
+    path.write_text(SOLUTION.replace("    return z, counts\n", "    return z, (counts if str(K) != '41' else state)\n"))
     said, result = judged(tmp_path, path, "--hidden", str(hidden))
     assert "A hidden case fails: heads in another order. Its data are not shown." in said
     assert "stored as" not in said and "below 6" not in said and result["outcome"] == "fail"
