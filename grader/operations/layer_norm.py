@@ -13,7 +13,7 @@ from grader.operations.hypothesis import Hypothesis
 from grader.operations.mistakes import column_vectors, exchanged, first_of_all, lanes, row_statistics
 from grader.operations.mistakes.half_precision import LARGEST_IN_FP16
 from grader.operations.mistakes.lanes import next_power_of_2
-from grader.operations.mistakes.row_statistics import Statistic, over_block
+from grader.operations.mistakes.row_statistics import RowStatistics, Statistic, over_block
 from grader.sentences import Sentence
 
 if TYPE_CHECKING:
@@ -208,6 +208,8 @@ def _in_few_digits(
         yield Hypothesis("low-precision", LayerNorm.FP16_OVERFLOW(), None)
     rstd = evidence.reply.outputs[evidence.exercise.results[2].name].double()[:, None]
     if not bool(var[rows].any()) and not bool(((rstd * eps**0.5 - 1).abs() < 1e-3)[rows].any()):
+        if bool(((rstd * eps - 1).abs() < 1e-3)[rows].all()):  # x - mean is what rounding leaves, and so is z
+            yield Hypothesis("eps-outside", RowStatistics.EPS_OUTSIDE(mean="variance"), None)
         yield Hypothesis("equal-numbers", LayerNorm.EQUAL_NUMBERS(rstd=eps**-0.5), None)
         return
     far, squares = mean.square() > 64 * var, mean.square() + var

@@ -24,6 +24,7 @@ WARPS = "num_warps = min(max(BLOCK_N // 256, 1), 16)"
 OF_LAYER_NORM_CALLS = {
     "": ((normal(4, 100), normal(100), normal(100), 1e-5), {}),
     "fp16": ((normal(4, 100), normal(100), normal(100), 1e-5), dict(dtypes=("float16",))),
+    "one number": ((normal(4, 100) * 0 + 0.1, normal(100), normal(100), 1e-5), {}),  # its mean is rounded
 }
 
 OF_LAYER_NORM = {
@@ -227,6 +228,12 @@ OF_LAYER_NORM = {
         ((ROW, "row = tl.program_id(1)"),),
         "Programs overlap: the kernel uses tl.program_id(1), but the grid has 1 axis.",
         "row = tl.program_id(1)",
+    ),
+    "eps outside": (
+        ((RSTD, "rstd = 1 / (tl.sqrt(tl.sum(d * d, 0) / N) + eps)"),),
+        "eps is added outside of the root: it belongs under it, 1 / sqrt(variance + eps).",
+        "",
+        "one number",
     ),
 }
 
