@@ -36,6 +36,7 @@ RESULT = "RECORDED_READS"  # names the file into which pytest's process writes w
 OF_PAGES = re.compile(r"docs/|[^/]+\.md$|tests/(?:proven|reads|(?:mutants|gates)/[^/]+)\.json$")
 SHALLOW = (".", "tests")  # folders whose own files are watched, and not what lies deeper
 PLACES = ("exercises", "solutions", "hints", "docs", "tests/mutants", "tests/accepted", "tests/cheats", "tests/gates")
+SLOW = ":!tests/classroom/slow"  # these take an hour, and are chosen by nobody: tox -e slow runs them all
 EVERYTHING, EVERY_EXERCISE = "*", "exercises"  # of these, lessons too
 OWN = "{id}"  # the exercises that the parameters in brackets name
 OPEN, CREATE, OVERFLOW, OF_FOLDER = 0x20, 0x100, 0x4000, 0x40000000
@@ -224,8 +225,7 @@ def main(test_files: list[str]) -> int:
         raise SystemExit("Something is not committed: commit it first, or no commit is recorded.")
     kept = json.loads((ROOT / FILE).read_text(encoding="utf-8")) if (ROOT / FILE).exists() else {}
     files = kept["files"] if kept.get("commit") == commit else {}
-    tests = test_files or git_text(ROOT, "ls-files", "tests/**/test_*.py", "tests/test_*.py").splitlines()
-
+    tests = test_files or git_text(ROOT, "ls-files", "tests/**/test_*.py", "tests/test_*.py", SLOW).splitlines()
     todo = sorted({*tests} - files.keys())
 
     def reads_of(test_file: str) -> dict[str, list[str]] | None:
