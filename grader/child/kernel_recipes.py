@@ -43,7 +43,7 @@ UNTOLD = {
 
 
 class Kernel(LazyKernel):
-    """One specialization of a JIT function."""
+    """Stands for a JIT function that is specialized for the arguments of a launch, and gives its recipe."""
 
     def check_threads(self) -> None:
         """Raises OutOfResources, as a launch does, where a block has no room for its threads."""

@@ -19,8 +19,8 @@ Bound = str | dict[str, str]  # of all results, or of some by name
 
 @dataclass
 class Trial:
-    """One call of an exercise's entry, to be judged: the data sets of its arguments in one dtype, and the bound of its
-    result.
+    """A call of an exercise's entry that is judged, with the data sets of its arguments in a single dtype and the bound
+    of its result.
 
     `bounds`: the bounds of results by name, where they have their own.
     """

@@ -1,4 +1,4 @@
-"""What is known of a call without its values: shapes, strides and dtypes of tensors, and numbers.
+"""Facts about a call that hold whatever its values: shapes, strides and dtypes of tensors, and numbers.
 
 A size may be an array of numbers: then all that follows from it is an array, too, an entry for each number.
 """
