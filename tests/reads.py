@@ -1,8 +1,9 @@
-"""`python -m tests.reads [FILE]`: records in tests/reads.json which parts of the course each test reads.
+"""`python -m tests.reads [FILE]`: records in tests/reads.json what each test reads: of the course, and of the code.
 
-Each test file runs in a pytest of its own, alone in a checkout. inotify, of Linux, reports each file of the course that
-is opened while a test runs, by whatever process. A copy that a test makes is watched like the course, and making it is
-no reading. A file with a failing test is not recorded.
+Each test file runs in a pytest of its own, alone in a checkout. inotify, of Linux, reports each file that is opened
+while a test runs, by any process. A copy that a test makes is watched like the course, and making it is no reading.
+Which code is read is told of a file's tests together: a module that the first of them imports is there for all. A file
+with a failing test is not recorded.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import ctypes
 import functools
 import json
 import os
-import re
+import select
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,49 +31,47 @@ import pytest
 from grader.author.git import git_text
 from grader.author.touched import OF_ONE
 from grader.course.folder import all_folders
-from grader.files import write_whole
+from tests.parts import EVERY_EXERCISE, EVERYTHING, OF_PAGES, OWN, code_of, listing, named_in, part_of
+from tests.recorded_reads import FILE, FileReads, write_record
+from tests.selection import selection_of
 
 ROOT = Path(__file__).resolve().parent.parent
-FILE = "tests/reads.json"
 RESULT = "RECORDED_READS"  # names the file into which pytest's process writes what it has recorded
-OF_PAGES = re.compile(r"docs/|[^/]+\.md$|tests/(?:proven|reads|(?:mutants|gates)/[^/]+)\.json$")
-SHALLOW = (".", "tests")  # folders whose own files are watched, and not what lies deeper
-PLACES = ("exercises", "solutions", "hints", "docs", "tests/mutants", "tests/accepted", "tests/cheats", "tests/gates")
+SHALLOW = "."  # the folder whose own files are watched, and not what lies deeper
+PLACES = ("exercises", "solutions", "hints", "docs", "grader", "tests")
 SLOW = ":!tests/classroom/slow"  # these take an hour, and are chosen by nobody: tox -e slow runs them all
-EVERYTHING, EVERY_EXERCISE = "*", "exercises"  # of these, lessons too
-OWN = "{id}"  # the exercises that the parameters in brackets name
 OPEN, CREATE, OVERFLOW, OF_FOLDER = 0x20, 0x100, 0x4000, 0x40000000
 AT_A_TIME = 3  # for two cores: some tests wait for processes, and others compute meanwhile
 EVENT = struct.Struct("iIII")
 
 
-def part_of(path: str, listed: bool = False) -> str:
-    """Returns the id of the exercise or lesson that a file belongs to, or the path of a page; "" of other files.
-
-    A folder that is `listed` counts only where files come and go with one exercise: its mutants and their like.
-    """
-    if match := OF_ONE.match(path):
-        return match[1] if not listed or path.startswith("tests/") else ""
-    return path if OF_PAGES.match(path) and not listed else ""
-
-
-def named_in(test: str, id: str) -> bool:
-    """Returns whether the parameters of a test, which stand in brackets, name the exercise: by its id or number."""
-    parameters = test.partition("[")[2]
-    return id in parameters or re.search(rf"(?<![\w.]){id[:2]}(?![\w.])", parameters) is not None
-
-
 class Watch:
-    """Folders of the course and of its copies, and what has been opened in them."""
+    """Folders of the course and of its copies, and what has been opened in them.
+
+    `code`: the files of grader/ and tests/ that were opened since the beginning, as `code_of` names them, and `texts`:
+    the modules among them whose text was opened.
+    """
 
     def __init__(self) -> None:
+        self.code: set[str] = set()
+        self.texts: set[str] = set()
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._queue = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         self._folders: dict[int, tuple[Path, str]] = {}
         self._seen: set[str] = set()
-        for place in (*SHALLOW, *PLACES):
+        self._lock = threading.RLock()
+        self._copies = False
+        for place in (SHALLOW, *PLACES):
             self._add(ROOT / place, place, deep=place in PLACES)
         self._events()
+        threading.Thread(target=self._keep_looking, daemon=True).start()
+
+    def _keep_looking(self) -> None:
+        """Looks before Linux drops events: it keeps 16384, and a test may start many processes."""
+        while True:
+            select.select([self._queue], [], [])
+            self._look()
+            time.sleep(0.05)
 
     def _add(self, folder: Path, place: str, deep: bool = True) -> None:
         watched = self._libc.inotify_add_watch(self._queue, os.fsencode(folder), OPEN | CREATE)
@@ -91,10 +92,15 @@ class Watch:
     def opened(self) -> set[str]:
         """Returns the parts of the course in which something was opened since the last question."""
         self._look()
-        opened, self._seen = self._seen - {""}, set()
+        with self._lock:
+            opened, self._seen = self._seen - {""}, set()
         return opened
 
     def _look(self) -> None:
+        with self._lock:
+            self._note_all()
+
+    def _note_all(self) -> None:
         while events := self._events():
             while events:
                 watched, mask, _, length = EVENT.unpack_from(events)
@@ -104,24 +110,36 @@ class Watch:
     def _note(self, watched: int, mask: int, name: str) -> None:
         if mask & OVERFLOW:
             self._seen.add(EVERYTHING)
+            self.code.add(EVERYTHING)
             return
         folder, place = self._folders[watched]
         path = f"{place}/{name}".removeprefix("./").rstrip("/")
-        if mask & CREATE and mask & OF_FOLDER and place not in SHALLOW:
+        if mask & CREATE and mask & OF_FOLDER and place != SHALLOW:
             with contextlib.suppress(FileNotFoundError):  # it is gone again
                 self._add(folder / name, path)  # __pycache__, in which a file of the course is read again
         if mask & OPEN:
             self._seen.add(part_of(path, listed=bool(mask & OF_FOLDER)))
+            if not mask & OF_FOLDER and (code := code_of(path)):
+                self.code.add(code)
+                if path.endswith(".py"):
+                    self.texts.add(path)
 
     def copytree(self, copy: Callable, source: str | Path, target: str | Path, *more, **named) -> str | Path:
         """Has `copy` copy a folder. If it is of the course, its copy is watched, and copying it is no reading."""
-        place = dict(self._folders.values()).get(Path(source).absolute())
-        self._look()
-        made = copy(source, target, *more, **named)
-        if place is not None:
-            self._add(Path(target).absolute(), place)
-            self._events()
-        return made
+        with self._lock:
+            if self._copies:  # a folder in the folder
+                return copy(source, target, *more, **named)
+            place = dict(self._folders.values()).get(Path(source).absolute())
+            self._note_all()
+            self._copies = True
+            try:
+                made = copy(source, target, *more, **named)
+            finally:
+                self._copies = False
+            if place is not None:
+                self._add(Path(target).absolute(), place)
+                self._events()
+            return made
 
 
 class Recorder:
@@ -131,6 +149,7 @@ class Recorder:
         self._watch = Watch()
         shutil.copytree = functools.partial(self._watch.copytree, shutil.copytree)
         self._tests: dict[str, set[str]] = {}
+        self._own: set[str] = set()  # paths of the file whose tests these are
         self._of_file: set[str] = set()  # what is read as the file is imported
         self._shared: set[str] = set()  # names of fixtures that several tests share
         self._sharing: set[str] = set()
@@ -138,6 +157,7 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._of_file |= self._watch.opened()
+        self._own.add(_in_course(item.path))
         _forget()
         done = yield
         test = item.nodeid.partition("::")[2]
@@ -159,21 +179,35 @@ class Recorder:
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         if exitstatus == pytest.ExitCode.OK:
-            Path(os.environ[RESULT]).write_text(json.dumps(self._by_reads()), encoding="utf-8")
+            result = {"code": sorted(self._code()), "tests": {test: sorted(of) for test, of in self._reads()}}
+            Path(os.environ[RESULT]).write_text(json.dumps(result), encoding="utf-8")
 
-    def _by_reads(self) -> dict[str, list[str]]:
-        """Returns the names of the tests by what they read, in one line: parts of the course with blanks between."""
+    def _code(self) -> set[str]:
+        """Returns what this process has imported, whenever that was, and what was opened by others."""
+        imported = {_in_course(Path(str(getattr(module, "__file__", "")))) for module in list(sys.modules.values())}
+        code = self._watch.code | {path for path in imported if code_of(path)}
+        return code | {listing(path) for path in self._watch.texts if self._is_looked_through(path)}
+
+    def _is_looked_through(self, path: str) -> bool:
+        """Returns whether a text was opened to read it: pytest opens the text of the file that it runs, and helpers."""
+        return path.startswith("grader/") or (Path(path).name.startswith("test_") and path not in self._own)
+
+    def _reads(self) -> Iterator[tuple[str, set[str]]]:
+        """Yields the name of each test and what it reads of the course."""
         ids = {folder.id for folder in all_folders(ROOT)}
         shared = set().union(*(self._tests[test] for test in self._sharing))
-        found: dict[str, list[str]] = {}
-        for test, reads in sorted(self._tests.items()):
+        for test, reads in self._tests.items():
             reads = reads | self._of_file | (shared if test in self._sharing else set())
             if EVERYTHING in reads:
                 reads = {EVERYTHING}
             elif ids <= reads:
                 reads = {EVERY_EXERCISE, *(part for part in reads if OF_PAGES.match(part))}
-            found.setdefault(" ".join(sorted(reads)), []).append(test)
-        return found
+            yield test, reads
+
+
+def _in_course(path: Path) -> str:
+    """Returns a path as the course has it, and "" for a file elsewhere."""
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
 
 
 def _forget() -> None:
@@ -191,26 +225,35 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Recorder())
 
 
-def recorded(checkout: Path, test_file: str) -> dict[str, list[str]] | None:
-    """Returns what each test of a file reads; None where one of them fails, or none was collected."""
+def recorded(checkout: Path, test_file: str) -> FileReads | None:
+    """Returns what a file's tests read; None where one of them fails, or none was collected."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "reads.json"
-        command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "tests.reads", test_file]
+        # Where pytest rewrites assertions, it opens the text of what it imports.
+        command = [sys.executable, "-m", "pytest", "-q", "--assert=plain", "--tb=short", "-p", "tests.reads", test_file]
         environment = {**os.environ, "PYTHONPATH": str(checkout), RESULT: str(result)}
         done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
         print(f"{test_file}: {done.stdout.strip() if done.returncode else 'recorded'}", flush=True)
-        return json.loads(result.read_text(encoding="utf-8")) if result.exists() else None
+        if not result.exists():
+            return None
+        kept = json.loads(result.read_text(encoding="utf-8"))
+    tests = {test: frozenset(reads) for test, reads in kept["tests"].items()}
+    return FileReads(git_text(checkout, "rev-parse", "HEAD"), frozenset(kept["code"]), tests)
 
 
 @contextlib.contextmanager
 def checkouts() -> Iterator[Queue[Path]]:
-    """Gives checkouts of the commit for the time of the block. In each one file is tested at a time, and no more."""
+    """Gives checkouts of the commit for the time of the block. In each one file is tested at a time, and no more.
+
+    The grader is compiled before, so that an import opens no text.
+    """
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"course{number}" for number in range(AT_A_TIME)]
         free: Queue[Path] = Queue()
         try:
             for path in paths:
                 git_text(ROOT, "worktree", "add", "--detach", str(path), "HEAD")
+                subprocess.run([sys.executable, "-m", "compileall", "-q", "grader"], cwd=path, check=True)
                 free.put(path)
             yield free
         finally:
@@ -219,16 +262,17 @@ def checkouts() -> Iterator[Queue[Path]]:
 
 
 def main(test_files: list[str]) -> int:
-    """Records the files that are not yet recorded at this commit; without arguments, all."""
-    commit = git_text(ROOT, "rev-parse", "HEAD")
+    """Records the files whose tests read something that has changed since that was recorded; or the given files."""
     if git_text(ROOT, "status", "--porcelain", "--", ".", f":!{FILE}"):
         raise SystemExit("Something is not committed: commit it first, or no commit is recorded.")
-    kept = json.loads((ROOT / FILE).read_text(encoding="utf-8")) if (ROOT / FILE).exists() else {}
-    files = kept["files"] if kept.get("commit") == commit else {}
-    tests = test_files or git_text(ROOT, "ls-files", "tests/**/test_*.py", "tests/test_*.py", SLOW).splitlines()
-    todo = sorted({*tests} - files.keys())
+    tests = git_text(ROOT, "ls-files", "tests/**/test_*.py", "tests/test_*.py", SLOW).splitlines()
+    selection = selection_of(ROOT)
+    todo = test_files or [test_file for test_file in tests if not selection.is_recorded(test_file)]
+    files = {path: kept for path, kept in selection.files.items() if path in tests and path not in todo}
+    if files != selection.files:  # what does not hold any more, or is of a file that is gone, leaves the record now
+        write_record(ROOT, files)
 
-    def reads_of(test_file: str) -> dict[str, list[str]] | None:
+    def reads_of(test_file: str) -> FileReads | None:
         checkout = free.get()
         try:
             return recorded(checkout, test_file)
@@ -237,10 +281,9 @@ def main(test_files: list[str]) -> int:
 
     with checkouts() as free, ThreadPoolExecutor(AT_A_TIME) as pool:
         for test_file, found in zip(todo, pool.map(reads_of, todo)):
-            if found is None:
-                continue
-            files[test_file] = found
-            write_whole(ROOT / FILE, json.dumps({"commit": commit, "files": files}, indent=1, sort_keys=True) + "\n")
+            if found is not None:
+                files[test_file] = found
+                write_record(ROOT, files)
     return 0
 
 

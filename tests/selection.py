@@ -1,89 +1,116 @@
 """`pytest --since-record`: leaves out the tests that read nothing of what has changed since their reads were recorded.
 
 tests/reads.json says what each test reads, and at which commit that was recorded. A test that it does not know stays.
-All tests stay where something else has changed than the contents of exercises, lessons and pages, and where that
-cannot be told.
+All tests stay where something has changed that no record can tell, like the project's settings.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from grader.author.git import NoRevision, git
 from grader.author.touched import OF_ONE, changed_since
-from tests.reads import EVERY_EXERCISE, EVERYTHING, FILE, OWN, named_in, part_of
+from tests.parts import EVERY_EXERCISE, EVERYTHING, OWN, WHICH_EXERCISES, code_of, listing, named_in, part_of
+from tests.recorded_reads import FILE, FileReads, read_record
 
 # New and deleted files of these folders are seen by whatever lists the folder, and a list of it counts as reading.
 COMES_AND_GOES = re.compile(r"tests/(?:mutants|accepted|cheats|gates)/\d\d_[a-z0-9_]+/[^/]+$")
+TOLD = 6  # changed parts
 
 
 class MoreChanged(Exception):
-    """More has changed than contents of exercises and pages, or that cannot be told; the message is one sentence."""
+    """Something has changed of which no record tells who reads it; the message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """`told`: one line that says what has changed; `changed`: the parts of the course, and `reads`: what each test
-    reads, by file and name. Without these all tests stay."""
+    """`told`: one line that says what has changed; `changed`: the parts of the course and the files of code that have
+    changed since a commit; `files`: what the tests of a file read. Without these all tests stay."""
 
     told: str
-    changed: frozenset[str] = frozenset()
-    reads: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+    changed: dict[str, frozenset[str]] = field(default_factory=dict)
+    files: dict[str, FileReads] = field(default_factory=dict)
 
     def leaves_out_file(self, path: str) -> bool:
         """Returns whether no test of a file can be one that stays."""
-        return path in self.reads and not any(OWN in reads or self._meet(reads) for reads in self.reads[path].values())
+        return path in self.files and not self._reads_more(path, self._changed(path) | {EVERYTHING})
+
+    def is_recorded(self, path: str) -> bool:
+        """Returns whether what is recorded of a file's tests holds: nothing that they read has changed since."""
+        return path in self.files and not self._reads_more(path, self._changed(path))
 
     def leaves_out(self, nodeid: str) -> bool:
         path, _, test = nodeid.partition("::")
-        reads = self.reads.get(path, {}).get(test.partition("[")[0])
-        if reads is None or self._meet(reads):
+        reads = self.files[path].tests.get(test.partition("[")[0]) if path in self.files else None
+        changed = self._changed(path) | {EVERYTHING}
+        if reads is None or self.files[path].code & changed or _meet(reads, changed):
             return False
-        return OWN not in reads or not any(named_in(test, part) for part in self.changed)
+        return OWN not in reads or not any(_is_exercise(part) and named_in(test, part) for part in changed)
 
-    def _meet(self, reads: set[str]) -> bool:
-        of_exercises = EVERY_EXERCISE in reads and any(OF_ONE.match(f"exercises/{part}") for part in self.changed)
-        return bool(reads & self.changed) or EVERYTHING in reads or of_exercises
+    def _changed(self, path: str) -> frozenset[str]:
+        return self.changed[self.files[path].commit] if path in self.files else frozenset()
+
+    def _reads_more(self, path: str, changed: frozenset[str]) -> bool:
+        """Returns whether any test of a recorded file may read something that has changed."""
+        own = any(_is_exercise(part) for part in changed)
+        code, tests = self.files[path].code, self.files[path].tests.values()
+        return bool(code & changed) or any(_meet(reads, changed) or (own and OWN in reads) for reads in tests)
+
+
+def _meet(reads: frozenset[str], changed: frozenset[str]) -> bool:
+    return bool(reads & changed) or (EVERY_EXERCISE in reads and any(_is_exercise(part) for part in changed))
+
+
+def _is_exercise(part: str) -> bool:
+    return OF_ONE.match(f"exercises/{part}") is not None
 
 
 def selection_of(root: Path) -> Selection:
     """Returns what to run in the course at `root`."""
     try:
-        kept = json.loads((root / FILE).read_text(encoding="utf-8"))
-        commit, files = str(kept["commit"]), {path: _by_test(found) for path, found in kept["files"].items()}
-        changed = changed_parts(root, commit)
+        files = read_record(root)
+        changed = {commit: changed_parts(root, commit) for commit in {file.commit for file in files.values()}}
     except FileNotFoundError:
         return Selection(f"all tests: there is no {FILE}")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        return Selection(f"all tests: {FILE} cannot be read: {type(error).__name__}: {error}")
+    except ValueError as error:
+        return Selection(f"all tests: {FILE} cannot be read: {error}")
     except (NoRevision, MoreChanged) as why:
         return Selection(f"all tests: {why}")
-    what = ", ".join(sorted(changed)) or "nothing"
-    return Selection(f"tests that read what changed since {commit[:7]}: {what}", changed, files)
-
-
-def _by_test(found: dict[str, list[str]]) -> dict[str, set[str]]:
-    return {test: set(reads.split()) for reads, tests in found.items() for test in tests}
+    parts = sorted(frozenset().union(*changed.values()))
+    what = ", ".join(parts[:TOLD]) + (f" and {len(parts) - TOLD} more" if len(parts) > TOLD else "")
+    return Selection(f"tests that read what changed since that was recorded: {what or 'nothing'}", changed, files)
 
 
 def changed_parts(root: Path, commit: str) -> frozenset[str]:
-    """Returns the parts of the course whose contents have changed. Raises MoreChanged, and NoRevision."""
+    """Returns the parts of the course and the code that have changed. Raises MoreChanged, and NoRevision."""
     if git(root, "merge-base", "--is-ancestor", commit, "HEAD").returncode != 0:
         raise MoreChanged(f"the commit {commit[:10]} of {FILE} is no ancestor of what is checked out.")
-    parts = set()
-    for path in changed_since(root, commit):
-        part = part_of(path)
-        if not part or not _can_be_seen(root, commit, path):
-            raise MoreChanged(f"{path} changed since {commit[:10]}.")
-        parts.add(part)
-    return frozenset(parts)
+    return frozenset().union(*(_parts(root, commit, path) for path in changed_since(root, commit)))
 
 
-def _can_be_seen(root: Path, commit: str, path: str) -> bool:
-    """Returns whether only a test that reads of the path, or lists its folder, can tell the change."""
-    seen = str(PurePosixPath(path).parent) if COMES_AND_GOES.match(path) else path
-    was = git(root, "cat-file", "-e", f"{commit}:./{seen}").returncode == 0
-    return (was and (root / seen).exists()) or path == FILE
+def _parts(root: Path, commit: str, path: str) -> set[str]:
+    """Returns what a test reads that can tell that this path has changed. Raises MoreChanged."""
+    was, part = _was(root, commit, path), part_of(path)
+    if was and (root / path).exists() and (part or code_of(path)):
+        return {part or path}
+    if path == FILE:
+        return {path}
+    folder = str(PurePosixPath(path).parent)
+    if COMES_AND_GOES.match(path) and _was(root, commit, folder) and (root / folder).exists():
+        return {part}
+    if _is_exercise(part) and not _was(root, commit, f"exercises/{part}"):
+        return {part, WHICH_EXERCISES}
+    if code_of(path) and (was or _is_module(path)):
+        return {path, listing(path)}
+    raise MoreChanged(f"{path} changed since {commit[:10]}.")
+
+
+def _was(root: Path, commit: str, path: str) -> bool:
+    return git(root, "cat-file", "-e", f"{commit}:./{path}").returncode == 0
+
+
+def _is_module(path: str) -> bool:
+    """Returns whether only an import that names it, or a list of its folder, can find a new file of code."""
+    return path.endswith(".py") and PurePosixPath(path).name not in ("__init__.py", "conftest.py")

@@ -1,4 +1,4 @@
-"""`python -m tests.reads`: which parts of the course a test is said to read."""
+"""`python -m tests.reads`: which parts of the course, and which code, a test is said to read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import sys
 
 import pytest
 
+from grader.author.git import git_text
 from tests import reads
 from tests.author.test_touched import commit_all, write
 from tests.conftest import ROOT
-from tests.reads import Watch, named_in, part_of, recorded
+from tests.parts import code_of, listing, named_in, part_of
+from tests.reads import Watch, recorded
+from tests.recorded_reads import FileReads, read_record, write_record
 
 HINTS = "hints/03_softmax.md"
 
@@ -35,6 +38,28 @@ def test_a_file_belongs_to_its_exercise_or_is_a_page(path, part):
     assert part_of(path) == part
 
 
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("grader/judge/run.py", "grader/judge/run.py"),
+        ("grader/judge/__pycache__/run.cpython-311.pyc", "grader/judge/run.py"),
+        ("tests/__pycache__/test_files.cpython-311-pytest-9.0.2.pyc", "tests/test_files.py"),
+        ("grader/doctor/smoke.html", "grader/doctor/smoke.html"),
+        ("tests/mutants/03_softmax.toml", ""),
+        ("tests/proven.json", ""),
+        ("exercises/03_softmax/softmax.py", ""),
+        ("tox.ini", ""),
+    ],
+)
+def test_code_is_the_module_also_where_its_bytecode_is_opened(path, code):
+    assert code_of(path) == code
+
+
+def test_a_folder_of_the_grader_is_listed_apart_and_all_tests_together():
+    assert listing("grader/judge/run.py") == "grader/judge/"
+    assert listing("tests/judge/test_run.py") == listing("tests/test_files.py") == "tests/"
+
+
 @pytest.mark.parametrize("test", ["test_it[03_softmax-fp16]", "test_it[fp16-03]", "test_it[03_softmax/pad_zero]"])
 def test_the_parameters_of_a_test_name_an_exercise(test):
     assert named_in(test, "03_softmax")
@@ -52,9 +77,32 @@ def test_any_process_that_opens_a_file_is_seen():
 def test_a_list_counts_only_where_files_come_and_go():
     watch = Watch()
     list((ROOT / "exercises").glob("*/*.py"))
-    assert watch.opened() == set()
+    assert watch.opened() == {"exercises/"}
     list((ROOT / "tests/mutants/03_softmax").glob("*"))
     assert watch.opened() == {"03_softmax"}
+    list((ROOT / "exercises").iterdir())
+    assert watch.opened() == {"exercises/"}
+
+
+def test_code_is_seen_in_any_process_and_texts_apart():
+    watch = Watch()
+    subprocess.run([sys.executable, "-c", "import grader.sentences"], cwd=ROOT, check=True)
+    watch.opened()
+    assert "grader/sentences.py" in watch.code
+    watch.texts.clear()
+    subprocess.run([sys.executable, "-c", "import grader.sentences"], cwd=ROOT, check=True)
+    watch.opened()
+    assert not watch.texts
+    (ROOT / "grader/sentences.py").read_text()
+    watch.opened()
+    assert watch.texts == {"grader/sentences.py"}
+
+
+def test_no_event_is_lost_of_a_test_that_opens_many_files():
+    watch = Watch()
+    for _ in range(20_000):
+        (ROOT / HINTS).stat(), (ROOT / "hints/04_transpose.md").open().close(), (ROOT / HINTS).open().close()
+    assert watch.opened() == {"03_softmax", "04_transpose"}
 
 
 def test_a_copy_is_watched_and_copying_is_no_reading(tmp_path):
@@ -72,6 +120,7 @@ def test_a_copy_is_watched_and_copying_is_no_reading(tmp_path):
 
 
 FILE = """\
+import shutil
 import pytest
 from grader.places import COURSE
 
@@ -101,6 +150,9 @@ def test_second(shared):
 def test_nothing():
     pass
 
+def test_copied(tmp_path):
+    shutil.copytree(COURSE / "exercises", tmp_path / "exercises")
+
 def test_skipped():
     pytest.skip("needs a GPU")
 """
@@ -109,13 +161,30 @@ def test_skipped():
 def test_reads_of_each_test_are_recorded(tmp_path):
     file = tmp_path / "test_some.py"
     file.write_text(FILE)
-    assert recorded(ROOT, str(file)) == {
-        "course.md {id}": ["test_own"],
-        "01_masked_add 03_softmax course.md": ["test_both"],
-        "04_transpose course.md": ["test_first", "test_second"],
-        "course.md": ["test_nothing"],
-        "*": ["test_skipped"],
+    reads = recorded(ROOT, str(file))
+    assert reads.tests == {
+        "test_own": {"course.md", "{id}"},
+        "test_both": {"course.md", "01_masked_add", "03_softmax"},
+        "test_first": {"course.md", "04_transpose"},
+        "test_second": {"course.md", "04_transpose"},
+        "test_nothing": {"course.md"},
+        "test_copied": {"course.md"},
+        "test_skipped": {"*"},
     }
+    assert {"grader/places.py", "grader/session/plugin.py"} < reads.code and "grader/judge/run.py" not in reads.code
+
+
+def test_a_file_that_reads_texts_of_code_is_said_to_go_through_folders(tmp_path):
+    file = tmp_path / "test_some.py"
+    file.write_text(
+        "from pathlib import Path\n"
+        "def test_it():\n"
+        f"    root = Path({str(ROOT)!r})\n"
+        "    [path.read_text() for path in (root / 'tests/wire').glob('test_*.py')]\n"
+        "    [path.read_text() for path in (root / 'grader/wire').glob('*.py')]\n"
+    )
+    code = recorded(ROOT, str(file)).code
+    assert {"tests/", "grader/wire/", "tests/wire/test_reading.py"} < code and "grader/judge/" not in code
 
 
 def test_a_file_that_fails_is_not_recorded(tmp_path):
@@ -124,21 +193,83 @@ def test_a_file_that_fails_is_not_recorded(tmp_path):
     assert recorded(ROOT, str(file)) is None
 
 
-def test_what_is_recorded_at_this_commit_is_not_recorded_again(tmp_path, monkeypatch):
-    """The second file fails at first, as if the recording had been interrupted there."""
-    write(tmp_path, "tests/test_one.py")
-    write(tmp_path, "tests/test_two.py")
+@pytest.fixture
+def recording(tmp_path, monkeypatch):
+    """A checkout with two files of tests. recording(): records what they read, and returns which it had to ask."""
+    for name in ("grader/cli.py", "grader/files.py", "tests/test_one.py", "tests/test_two.py"):
+        write(tmp_path, name, "")
     commit_all(tmp_path, "init")
     asked: list[str] = []
 
     def recorded(checkout, test_file):
         assert (checkout / test_file).exists() and checkout != tmp_path
         asked.append(test_file)
-        return {"03_softmax": ["test_it"]} if "one" in test_file or len(asked) > 2 else None
+        reads = {"test_it": frozenset({"03_softmax"}), "test_skipped": frozenset({"*"})}
+        code = {test_file, "grader/cli.py"} if "one" in test_file else {test_file}
+        return FileReads(git_text(checkout, "rev-parse", "HEAD"), frozenset(code), reads)
+
+    def recording(*test_files: str) -> list[str]:
+        asked.clear()
+        assert reads.main(list(test_files)) == 0
+        return sorted(asked)
 
     monkeypatch.setattr(reads, "ROOT", tmp_path)
     monkeypatch.setattr(reads, "recorded", recorded)
-    assert [reads.main([]), reads.main([])] == [0, 0]
-    assert sorted(asked[:2]) == ["tests/test_one.py", "tests/test_two.py"] and asked[2:] == ["tests/test_two.py"]
-    kept = json.loads((tmp_path / reads.FILE).read_text())["files"]
-    assert kept == dict.fromkeys(["tests/test_one.py", "tests/test_two.py"], {"03_softmax": ["test_it"]})
+    recording.path = tmp_path
+    return recording
+
+
+def test_what_is_recorded_is_not_recorded_again(recording):
+    assert recording() == ["tests/test_one.py", "tests/test_two.py"]
+    assert recording() == []
+    assert recording("tests/test_two.py") == ["tests/test_two.py"]
+
+
+def test_a_recording_goes_on_where_it_was_interrupted(recording):
+    assert recording("tests/test_one.py") == ["tests/test_one.py"]
+    assert recording() == ["tests/test_two.py"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "anew"),
+    [
+        ("grader/cli.py", ["tests/test_one.py"]),
+        ("grader/files.py", []),
+        ("tests/test_two.py", ["tests/test_two.py"]),
+        ("tests/test_three.py", ["tests/test_three.py"]),
+        ("tox.ini", ["tests/test_one.py", "tests/test_two.py"]),
+    ],
+)
+def test_only_files_that_read_what_changed_are_recorded_anew(recording, changed, anew):
+    recording()
+    before = read_record(recording.path)
+    write(recording.path, changed, "changed = True")
+    commit_all(recording.path)
+    assert recording() == anew
+    after = read_record(recording.path)
+    assert {path for path in after if path not in before or after[path].commit != before[path].commit} == set(anew)
+
+
+def test_a_file_that_is_gone_leaves_the_record(recording):
+    recording()
+    (recording.path / "tests/test_two.py").unlink()
+    commit_all(recording.path)
+    recording()
+    assert list(read_record(recording.path)) == ["tests/test_one.py"]
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path):
+    (tmp_path / "tests").mkdir()
+    code = [f"grader/{letter}.py" for letter in "abcdefg"]
+    files = {
+        "tests/test_one.py": FileReads("1" * 40, frozenset(code), {"test_a": frozenset({"course.md", "03_softmax"})}),
+        "tests/test_two.py": FileReads("2" * 40, frozenset(code[1:3] + code[5:6]), {"test_b": frozenset()}),
+        "tests/test_none.py": FileReads("2" * 40, frozenset(), {}),
+    }
+    write_record(tmp_path, files)
+    assert read_record(tmp_path) == files
+    assert json.loads((tmp_path / reads.FILE).read_text())["files"]["tests/test_two.py"] == {
+        "commit": "2" * 40,
+        "code": "1-2 5",
+        "reads": {"": ["test_b"]},
+    }

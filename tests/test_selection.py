@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
+from grader.author.git import git_text
 from tests.author.test_touched import commit_all, git, write
-from tests.reads import FILE
+from tests.recorded_reads import FILE, FileReads, read_record, write_record
 from tests.selection import selection_of
 
 FILES = (
-    "README.md", "course.md", "docs/words.md", "grader/cli.py", "tests/gates/figures.json", "tests/proven.json",
-    "tests/test_some.py", "tests/mutants/03_softmax/old.py",
+    "README.md", "course.md", "docs/words.md", "grader/cli.py", "grader/files.py", "grader/judge/run.py",
+    "grader/page.html", "tests/conftest.py", "tests/gates/figures.json", "tests/proven.json", "tests/test_some.py",
+    "tests/test_own.py", "tests/mutants/03_softmax/old.py", "tox.ini",
 )  # fmt: skip
 READS = {
     "tests/test_some.py": {
         "03_softmax course.md": ["test_03"],
         "05_matmul course.md": ["test_05"],
         "exercises docs/words.md": ["test_all"],
+        "exercises/ course.md": ["test_which"],
         "*": ["test_skipped"],
     },
     "tests/test_own.py": {"{id}": ["test_own"], "": ["test_other"]},
     "tests/test_blind.py": {"": ["test_blind"], "05_matmul": ["test_05"]},
 }
+CODE = {
+    "tests/test_some.py": ["grader/cli.py", "grader/page.html", "tests/conftest.py", "tests/test_some.py"],
+    "tests/test_own.py": ["grader/files.py", "grader/judge/", "tests/conftest.py", "tests/test_own.py"],
+    "tests/test_blind.py": ["tests/", "tests/conftest.py"],
+}
 TESTS = {
-    "tests/test_some.py": ["test_03", "test_05", "test_all", "test_skipped", "test_unknown"],
+    "tests/test_some.py": ["test_03", "test_05", "test_all", "test_which", "test_skipped", "test_unknown"],
     "tests/test_own.py": ["test_own[03_softmax]", "test_own[05_matmul]", "test_other[03_softmax]"],
     "tests/test_blind.py": ["test_blind", "test_05[03_softmax]"],
     "tests/test_unknown.py": ["test_it"],
@@ -33,6 +39,9 @@ TESTS = {
 UNKNOWN = {"test_unknown", "test_skipped", "test_it"}
 OF_03 = UNKNOWN | {"test_03", "test_all", "test_own[03_softmax]"}
 OF_05 = UNKNOWN | {"test_05", "test_all", "test_own[05_matmul]", "test_05[03_softmax]"}
+OF_SOME = UNKNOWN | set(TESTS["tests/test_some.py"])
+OF_OWN = UNKNOWN | set(TESTS["tests/test_own.py"])
+OF_BLIND = UNKNOWN | set(TESTS["tests/test_blind.py"])
 ALL = {test for tests in TESTS.values() for test in tests}
 
 
@@ -50,9 +59,13 @@ def course(tmp_path):
     return tmp_path
 
 
-def record(root, **more) -> None:
-    commit = (root / ".git" / (root / ".git/HEAD").read_text().split()[1]).read_text().strip()
-    write(root, FILE, json.dumps({"commit": commit, "files": READS} | more))
+def record(root, files=READS, **more) -> None:
+    commit = more.get("commit", git_text(root, "rev-parse", "HEAD"))
+    kept = read_record(root) if (root / FILE).exists() else {}
+    for file in files:
+        tests = {test: frozenset(parts.split()) for parts, tests in READS[file].items() for test in tests}
+        kept[file] = FileReads(commit, frozenset(CODE[file]), tests)
+    write_record(root, kept)
 
 
 def stays(root) -> set[str]:
@@ -71,13 +84,24 @@ def stays(root) -> set[str]:
         ("tests/mutants/03_softmax/new.py", OF_03),
         ("solutions/05_matmul/matmul.py", OF_05),
         ("docs/words.md", UNKNOWN | {"test_all"}),
-        ("course.md", UNKNOWN | {"test_03", "test_05"}),
+        ("course.md", UNKNOWN | {"test_03", "test_05", "test_which"}),
         ("README.md", UNKNOWN),
         ("tests/proven.json", UNKNOWN),
         ("tests/gates/figures.json", UNKNOWN),
+        ("exercises/04_new/README.md", UNKNOWN | {"test_all", "test_which"}),
+        ("tests/mutants/04_new/first.py", UNKNOWN | {"test_all", "test_which"}),
+        ("grader/cli.py", OF_SOME),
+        ("grader/page.html", OF_SOME),
+        ("tests/test_some.py", OF_SOME),
+        ("grader/files.py", OF_OWN),
+        ("grader/judge/run.py", UNKNOWN),
+        ("grader/judge/new.py", OF_OWN),
+        ("tests/conftest.py", ALL),
+        ("tests/test_new.py", OF_BLIND),
+        ("tests/learn/test_new.py", OF_BLIND),
     ],
 )
-def test_a_change_of_contents_keeps_what_reads_them(course, changed, kept):
+def test_a_change_keeps_what_reads_it(course, changed, kept):
     write(course, changed)
     assert stays(course) == kept
     commit_all(course)
@@ -87,11 +111,11 @@ def test_a_change_of_contents_keeps_what_reads_them(course, changed, kept):
 @pytest.mark.parametrize(
     "changed",
     [
-        "grader/cli.py", "tests/test_some.py", "tests/test_new.py", "tox.ini", "exercises/odd.txt", "docs/new.md",
-        "exercises/03_softmax/new.py", "exercises/04_new/README.md", "tests/mutants/05_matmul/first.py",
+        "tox.ini", "exercises/odd.txt", "docs/new.md", "exercises/03_softmax/new.py", "grader/new.html",
+        "tests/mutants/05_matmul/first.py", "tests/judge/conftest.py", "grader/judge/__init__.py",
     ],
 )  # fmt: skip
-def test_a_change_of_anything_else_keeps_all(course, changed):
+def test_a_change_of_which_no_record_tells_keeps_all(course, changed):
     write(course, "hints/03_softmax.md")
     write(course, changed)
     assert stays(course) == ALL and selection_of(course).told.startswith(f"all tests: {changed} changed since ")
@@ -103,8 +127,32 @@ def test_a_deleted_file_keeps_all(course):
 
 
 @pytest.mark.parametrize(
+    ("deleted", "kept"),
+    [("grader/cli.py", OF_SOME), ("grader/judge/run.py", OF_OWN), ("tests/test_own.py", OF_OWN | OF_BLIND)],
+)
+def test_deleted_code_keeps_what_read_or_listed_it(course, deleted, kept):
+    (course / deleted).unlink()
+    assert stays(course) == kept
+
+
+def test_each_file_is_held_against_its_own_commit(course):
+    write(course, "hints/03_softmax.md")
+    commit_all(course)
+    record(course, ["tests/test_own.py"])
+    assert stays(course) == UNKNOWN | {"test_03", "test_all"}
+    write(course, "grader/files.py")
+    assert stays(course) == UNKNOWN | {"test_03", "test_all"} | OF_OWN
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
-    [("", "cannot be read: JSONDecodeError"), ("[]", "TypeError"), ('{"commit": 1, "files": []}', "AttributeError")],
+    [
+        ("", "cannot be read: Expecting value"),
+        ("[]", "TypeError"),
+        ('{"code": [], "files": []}', "AttributeError"),
+        ('{"code": [], "files": {"tests/test_some.py": {"commit": "1", "code": "0", "reads": {}}}}', "IndexError"),
+        ('{"code": [], "files": {"tests/test_some.py": {"commit": "1", "code": "a", "reads": {}}}}', "invalid literal"),
+    ],
 )
 def test_a_record_that_cannot_be_read_keeps_all(course, text, said):
     write(course, FILE, text)
@@ -135,6 +183,11 @@ def test_without_git_all_stay(course, monkeypatch):
 
 def test_one_line_says_what_changed(course):
     write(course, "hints/03_softmax.md")
-    commit = json.loads((course / FILE).read_text())["commit"][:7]
-    told = f"tests that read what changed since {commit}: 03_softmax, {FILE}"
-    assert selection_of(course).told == told
+    told = "tests that read what changed since that was recorded: "
+    assert selection_of(course).told == f"{told}03_softmax, {FILE}"
+    for id in range(6):
+        write(course, f"grader/judge/new{id}.py")
+    assert selection_of(course).told == (
+        f"{told}03_softmax, grader/judge/, grader/judge/new0.py, grader/judge/new1.py, grader/judge/new2.py, "
+        "grader/judge/new3.py and 3 more"
+    )
