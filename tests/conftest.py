@@ -42,9 +42,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
     order = {name: place for place, name in enumerate(BEGUN_FIRST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
     if SELECTION in config.stash:
-        left_out = [item for item in items if config.stash[SELECTION].leaves_out(item.nodeid)]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        left_out = {item for item in items if config.stash[SELECTION].leaves_out(item.nodeid)}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,4 +1,4 @@
-"""What a test can read, in the words of tests/reads.json: parts of the course, and files of code."""
+"""The words of tests/reads.json for things that a test can read: parts of the course, and files of code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.author.touched import OF_ONE
 OF_PAGES = re.compile(r"docs/|[^/]+\.md$|tests/(?:proven|reads|(?:mutants|gates)/[^/]+)\.json$")
 OF_CODE = re.compile(r"(?:grader|tests)/")
 BYTECODE = re.compile(r"__pycache__/(\w+)\.[^/]*$")
-OF_EACH = ("exercises", "solutions", "hints", "tests/mutants", "tests/accepted", "tests/cheats", "tests/gates")
+BY_EXERCISE = ("exercises", "solutions", "hints", "tests/mutants", "tests/accepted", "tests/cheats", "tests/gates")
 EVERYTHING = "*"
 EVERY_EXERCISE = "exercises"  # of these, lessons too
 WHICH_EXERCISES = "exercises/"  # not what is in them, but which there are
@@ -23,7 +23,7 @@ def part_of(path: str, listed: bool = False) -> str:
     A folder that is `listed` counts only where files come and go with one exercise, its mutants and their like, and
     where exercises do.
     """
-    if listed and path in OF_EACH:
+    if listed and path in BY_EXERCISE:
         return WHICH_EXERCISES
     if match := OF_ONE.match(path):
         return match[1] if not listed or path.startswith("tests/") else ""
@@ -38,8 +38,8 @@ def code_of(path: str) -> str:
 def listing(path: str) -> str:
     """Returns what a test reads that sees a file of code come and go: "grader/judge/" for grader/judge/run.py.
 
-    An import lists a folder too, but opens bytecode. So a test is taken to go through a folder if it opens the text of
-    a module there; for a file of tests, if it opens the text of another file of tests.
+    An import lists a folder too. So a test is taken to go through a folder if it opens the text of a module there, or
+    every module; for a file of tests, if it opens the text of another file of tests.
     """
     return "tests/" if path.startswith("tests/") else f"{PurePosixPath(path).parent}/"
 

@@ -100,23 +100,31 @@ class Watch:
         with self._lock:
             self._note_all()
 
-    def _note_all(self) -> None:
+    def _note_all(self, but: tuple[Path, ...] = ()) -> None:
+        """Notes what has happened until now, but not in the folders that are given."""
         while events := self._events():
-            while events:
-                watched, mask, _, length = EVENT.unpack_from(events)
-                self._note(watched, mask, os.fsdecode(events[EVENT.size : EVENT.size + length].rstrip(b"\0")))
-                events = events[EVENT.size + length :]
+            begin = 0
+            while begin < len(events):
+                watched, mask, _, length = EVENT.unpack_from(events, begin)
+                name = events[begin + EVENT.size : begin + EVENT.size + length].rstrip(b"\0")
+                self._note(watched, mask, os.fsdecode(name), but)
+                begin += EVENT.size + length
 
-    def _note(self, watched: int, mask: int, name: str) -> None:
+    def _note(self, watched: int, mask: int, name: str, but: tuple[Path, ...]) -> None:
         if mask & OVERFLOW:
-            self._seen.add(EVERYTHING)
-            self.code.add(EVERYTHING)
+            self._lose()
             return
         folder, place = self._folders[watched]
+        if any((folder / name).is_relative_to(each) for each in but):
+            return
         path = f"{place}/{name}".removeprefix("./").rstrip("/")
         if mask & CREATE and mask & OF_FOLDER and place != SHALLOW:
-            with contextlib.suppress(FileNotFoundError):  # it is gone again
+            try:
                 self._add(folder / name, path)  # __pycache__, in which a file of the course is read again
+            except FileNotFoundError:
+                pass  # it is gone again
+            except OSError:
+                self._lose()
         if mask & OPEN:
             self._seen.add(part_of(path, listed=bool(mask & OF_FOLDER)))
             if not mask & OF_FOLDER and (code := code_of(path)):
@@ -138,8 +146,18 @@ class Watch:
                 self._copies = False
             if place is not None:
                 self._add(Path(target).absolute(), place)
-                self._events()
+                self._note_all(but=(Path(source).absolute(), Path(target).absolute()))
             return made
+
+    def _lose(self) -> None:
+        """Something was opened that is not known: it may be anything."""
+        self._seen.add(EVERYTHING)
+        self.code.add(EVERYTHING)
+
+    def code_and_texts(self) -> tuple[set[str], set[str]]:
+        self._look()
+        with self._lock:
+            return set(self.code), set(self.texts)
 
 
 class Recorder:
@@ -149,7 +167,7 @@ class Recorder:
         self._watch = Watch()
         shutil.copytree = functools.partial(self._watch.copytree, shutil.copytree)
         self._tests: dict[str, set[str]] = {}
-        self._own: set[str] = set()  # paths of the file whose tests these are
+        self._own: set[str] = set()  # the path of the file whose tests these are
         self._of_file: set[str] = set()  # what is read as the file is imported
         self._shared: set[str] = set()  # names of fixtures that several tests share
         self._sharing: set[str] = set()
@@ -185,8 +203,11 @@ class Recorder:
     def _code(self) -> set[str]:
         """Returns what this process has imported, whenever that was, and what was opened by others."""
         imported = {_in_course(Path(str(getattr(module, "__file__", "")))) for module in list(sys.modules.values())}
-        code = self._watch.code | {path for path in imported if code_of(path)}
-        return code | {listing(path) for path in self._watch.texts if self._is_looked_through(path)}
+        opened, texts = self._watch.code_and_texts()
+        code = opened | {path for path in imported if code_of(path)}
+        read = {listing(path) for path in texts if self._is_looked_through(path)}
+        whole = {folder for folder, modules in _modules().items() if modules <= code}
+        return code | read | whole
 
     def _is_looked_through(self, path: str) -> bool:
         """Returns whether a text was opened to read it: pytest opens the text of the file that it runs, and helpers."""
@@ -203,6 +224,14 @@ class Recorder:
             elif ids <= reads:
                 reads = {EVERY_EXERCISE, *(part for part in reads if OF_PAGES.match(part))}
             yield test, reads
+
+
+def _modules() -> dict[str, set[str]]:
+    """Returns the modules of the grader by the folder that they are in."""
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "grader").rglob("*.py"):
+        found.setdefault(listing(_in_course(path)), set()).add(_in_course(path))
+    return found
 
 
 def _in_course(path: Path) -> str:
@@ -225,8 +254,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Recorder())
 
 
-def recorded(checkout: Path, test_file: str) -> FileReads | None:
-    """Returns what a file's tests read; None where one of them fails, or none was collected."""
+def recorded(checkout: Path, test_file: str, commit: str) -> FileReads | None:
+    """Returns what a file's tests read at a commit; None where one of them fails, or none was collected."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "reads.json"
         # Where pytest rewrites assertions, it opens the text of what it imports.
@@ -238,7 +267,7 @@ def recorded(checkout: Path, test_file: str) -> FileReads | None:
             return None
         kept = json.loads(result.read_text(encoding="utf-8"))
     tests = {test: frozenset(reads) for test, reads in kept["tests"].items()}
-    return FileReads(git_text(checkout, "rev-parse", "HEAD"), frozenset(kept["code"]), tests)
+    return FileReads(commit, frozenset(kept["code"]), tests)
 
 
 @contextlib.contextmanager
@@ -265,6 +294,7 @@ def main(test_files: list[str]) -> int:
     """Records the files whose tests read something that has changed since that was recorded; or the given files."""
     if git_text(ROOT, "status", "--porcelain", "--", ".", f":!{FILE}"):
         raise SystemExit("Something is not committed: commit it first, or no commit is recorded.")
+    commit = git_text(ROOT, "rev-parse", "HEAD")
     tests = git_text(ROOT, "ls-files", "tests/**/test_*.py", "tests/test_*.py", SLOW).splitlines()
     selection = selection_of(ROOT)
     todo = test_files or [test_file for test_file in tests if not selection.is_recorded(test_file)]
@@ -275,7 +305,7 @@ def main(test_files: list[str]) -> int:
     def reads_of(test_file: str) -> FileReads | None:
         checkout = free.get()
         try:
-            return recorded(checkout, test_file)
+            return recorded(checkout, test_file, commit)
         finally:
             free.put(checkout)
 

@@ -18,8 +18,8 @@ FILE = "tests/reads.json"
 
 @dataclass(frozen=True)
 class FileReads:
-    """Of one test file: `code`: the files of grader/ and tests/ that any of its tests, or a process of theirs, opened;
-    `tests`: by the name of a test the parts of the course that it reads; both at `commit`."""
+    """The reads of one file's tests at `commit`. `code`: the files of grader/ and tests/ that any process of its tests
+    opened. `tests`: by the name of a test the parts of the course that it reads."""
 
     commit: str
     code: frozenset[str]

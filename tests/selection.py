@@ -17,6 +17,8 @@ from tests.recorded_reads import FILE, FileReads, read_record
 
 # New and deleted files of these folders are seen by whatever lists the folder, and a list of it counts as reading.
 COMES_AND_GOES = re.compile(r"tests/(?:mutants|accepted|cheats|gates)/\d\d_[a-z0-9_]+/[^/]+$")
+# New modules that only an import by name, or a list of their folder, can find.
+NEW_CODE = re.compile(r"grader/(?:\w+/)*(?!__init__)\w+\.py$|tests/(?:\w+/)?test_\w+\.py$")
 TOLD = 6  # changed parts
 
 
@@ -102,15 +104,10 @@ def _parts(root: Path, commit: str, path: str) -> set[str]:
         return {part}
     if _is_exercise(part) and not _was(root, commit, f"exercises/{part}"):
         return {part, WHICH_EXERCISES}
-    if code_of(path) and (was or _is_module(path)):
-        return {path, listing(path)}
+    if code_of(path) and (was or NEW_CODE.match(path)):
+        return {path, listing(path), *(f"{folder}/" for folder in PurePosixPath(path).parents[1:-1])}
     raise MoreChanged(f"{path} changed since {commit[:10]}.")
 
 
 def _was(root: Path, commit: str, path: str) -> bool:
     return git(root, "cat-file", "-e", f"{commit}:./{path}").returncode == 0
-
-
-def _is_module(path: str) -> bool:
-    """Returns whether only an import that names it, or a list of its folder, can find a new file of code."""
-    return path.endswith(".py") and PurePosixPath(path).name not in ("__init__.py", "conftest.py")

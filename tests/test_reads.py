@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from grader.author.git import git_text
 from tests import reads
 from tests.author.test_touched import commit_all, write
 from tests.conftest import ROOT
@@ -18,6 +19,25 @@ from tests.reads import Watch, recorded
 from tests.recorded_reads import FileReads, read_record, write_record
 
 HINTS = "hints/03_softmax.md"
+COMMIT = "1" * 40
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory) -> Path:
+    """A copy of the course in which nobody else reads: other tests run beside these."""
+    course = tmp_path_factory.mktemp("course")
+    for name in reads.PLACES:
+        shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (*ROOT.glob("*.md"), ROOT / "pyproject.toml"):
+        shutil.copy(path, course)
+    compileall.compile_dir(course / "grader", quiet=1)
+    return course
+
+
+@pytest.fixture
+def watch(course, monkeypatch) -> Watch:
+    monkeypatch.setattr(reads, "ROOT", course)
+    return Watch()
 
 
 @pytest.mark.parametrize(
@@ -66,49 +86,39 @@ def test_the_parameters_of_a_test_name_an_exercise(test):
     assert not named_in(test, "13_online_softmax") and not named_in(test.replace("[", "-"), "03_softmax")
 
 
-def test_any_process_that_opens_a_file_is_seen():
-    watch = Watch()
+def test_any_process_that_opens_a_file_is_seen(course, watch):
     for command in (["cat"], [sys.executable, "-I", "-c", "import sys; open(sys.argv[1])"]):
-        subprocess.run([*command, ROOT / HINTS], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*command, course / HINTS], check=True, stdout=subprocess.DEVNULL)
         assert watch.opened() == {"03_softmax"}
     assert watch.opened() == set()
 
 
-def test_a_list_counts_only_where_files_come_and_go():
-    watch = Watch()
-    list((ROOT / "exercises").glob("*/*.py"))
-    assert watch.opened() == {"exercises/"}
-    list((ROOT / "tests/mutants/03_softmax").glob("*"))
+def test_a_list_counts_only_where_files_come_and_go(course, watch):
+    list((course / "exercises/03_softmax").glob("*.py"))
+    assert watch.opened() == set()
+    list((course / "tests/mutants/03_softmax").glob("*"))
     assert watch.opened() == {"03_softmax"}
-    list((ROOT / "exercises").iterdir())
+    list((course / "exercises").iterdir())
     assert watch.opened() == {"exercises/"}
 
 
-def test_code_is_seen_in_any_process_and_texts_apart():
-    watch = Watch()
-    subprocess.run([sys.executable, "-c", "import grader.sentences"], cwd=ROOT, check=True)
-    watch.opened()
-    assert "grader/sentences.py" in watch.code
-    watch.texts.clear()
-    subprocess.run([sys.executable, "-c", "import grader.sentences"], cwd=ROOT, check=True)
-    watch.opened()
-    assert not watch.texts
-    (ROOT / "grader/sentences.py").read_text()
-    watch.opened()
-    assert watch.texts == {"grader/sentences.py"}
+def test_an_import_of_another_process_is_seen_and_is_no_reading_of_a_text(course, watch):
+    importing = "import sys; sys.path.insert(0, sys.argv[1]); import grader.sentences"
+    subprocess.run([sys.executable, "-I", "-c", importing, course], check=True)
+    assert watch.code_and_texts() == ({"grader/__init__.py", "grader/sentences.py"}, set())
+    (course / "grader/sentences.py").read_text()
+    assert watch.code_and_texts()[1] == {"grader/sentences.py"}
 
 
-def test_no_event_is_lost_of_a_test_that_opens_many_files():
-    watch = Watch()
+def test_no_event_is_lost_of_a_test_that_opens_many_files(course, watch):
     for _ in range(20_000):
-        (ROOT / HINTS).stat(), (ROOT / "hints/04_transpose.md").open().close(), (ROOT / HINTS).open().close()
+        (course / HINTS).open().close(), (course / "hints/04_transpose.md").open().close()
     assert watch.opened() == {"03_softmax", "04_transpose"}
 
 
-def test_a_copy_is_watched_and_copying_is_no_reading(tmp_path):
-    watch = Watch()
-    (ROOT / "hints/01_masked_add.md").read_text()
-    watch.copytree(shutil.copytree, ROOT / "exercises", tmp_path / "exercises")
+def test_a_copy_is_watched_and_copying_is_no_reading(course, watch, tmp_path):
+    (course / "hints/01_masked_add.md").read_text()
+    watch.copytree(shutil.copytree, course / "exercises", tmp_path / "exercises")
     watch.copytree(shutil.copytree, tmp_path / "exercises", tmp_path / "again")
     assert watch.opened() == {"01_masked_add"}
     new = tmp_path / "again" / "03_softmax" / "new"
@@ -158,10 +168,24 @@ def test_skipped():
 """
 
 
-def test_reads_of_each_test_are_recorded(tmp_path):
+def test_what_is_opened_elsewhere_while_a_folder_is_copied_is_read(course, watch, tmp_path):
+    def copy(source, target):
+        (course / HINTS).read_text()
+        return shutil.copytree(source, target)
+
+    watch.copytree(copy, course / "exercises", tmp_path / "exercises")
+    assert watch.opened() == {"03_softmax"}
+
+
+def test_a_lost_event_may_be_of_anything(watch):
+    watch._note(-1, reads.OVERFLOW, "", ())
+    assert watch.opened() == {"*"} and "*" in watch.code
+
+
+def test_reads_of_each_test_are_recorded(course, tmp_path):
     file = tmp_path / "test_some.py"
     file.write_text(FILE)
-    reads = recorded(ROOT, str(file))
+    reads = recorded(course, str(file), COMMIT)
     assert reads.tests == {
         "test_own": {"course.md", "{id}"},
         "test_both": {"course.md", "01_masked_add", "03_softmax"},
@@ -174,23 +198,30 @@ def test_reads_of_each_test_are_recorded(tmp_path):
     assert {"grader/places.py", "grader/session/plugin.py"} < reads.code and "grader/judge/run.py" not in reads.code
 
 
-def test_a_file_that_reads_texts_of_code_is_said_to_go_through_folders(tmp_path):
+THROUGH_FOLDERS = """\
+from grader import operations
+from grader.places import COURSE
+
+def test_it():
+    (COURSE / "tests/wire/test_reading.py").read_text()
+    (COURSE / "grader/wire/fields.py").read_text()
+    operations.causes()
+"""
+
+
+def test_a_file_that_reads_a_text_or_all_modules_is_said_to_go_through_the_folder(course, tmp_path):
     file = tmp_path / "test_some.py"
-    file.write_text(
-        "from pathlib import Path\n"
-        "def test_it():\n"
-        f"    root = Path({str(ROOT)!r})\n"
-        "    [path.read_text() for path in (root / 'tests/wire').glob('test_*.py')]\n"
-        "    [path.read_text() for path in (root / 'grader/wire').glob('*.py')]\n"
-    )
-    code = recorded(ROOT, str(file)).code
-    assert {"tests/", "grader/wire/", "tests/wire/test_reading.py"} < code and "grader/judge/" not in code
+    file.write_text(THROUGH_FOLDERS)
+    code = recorded(course, str(file), COMMIT).code
+    assert {"tests/", "grader/wire/", "grader/operations/", "grader/operations/mistakes/"} < code
+    assert {"tests/wire/test_reading.py", "grader/operations/rope.py"} < code
+    assert not code & {"grader/", "grader/judge/", "grader/explain/"}
 
 
-def test_a_file_that_fails_is_not_recorded(tmp_path):
+def test_a_file_that_fails_is_not_recorded(course, tmp_path):
     file = tmp_path / "test_some.py"
     file.write_text("def test_it():\n    assert False\n")
-    assert recorded(ROOT, str(file)) is None
+    assert recorded(course, str(file), COMMIT) is None
 
 
 @pytest.fixture
@@ -201,15 +232,18 @@ def recording(tmp_path, monkeypatch):
     commit_all(tmp_path, "init")
     asked: list[str] = []
 
-    def recorded(checkout, test_file):
+    def recorded(checkout, test_file, commit):
         assert (checkout / test_file).exists() and checkout != tmp_path
         asked.append(test_file)
-        reads = {"test_it": frozenset({"03_softmax"}), "test_skipped": frozenset({"*"})}
+        if test_file in recording.failing:
+            return None
+        tests = {"test_it": frozenset({"03_softmax"}), "test_skipped": frozenset({"*"})}
         code = {test_file, "grader/cli.py"} if "one" in test_file else {test_file}
-        return FileReads(git_text(checkout, "rev-parse", "HEAD"), frozenset(code), reads)
+        return FileReads(commit, frozenset(code), tests)
 
-    def recording(*test_files: str) -> list[str]:
+    def recording(*test_files: str, failing: tuple[str, ...] = ()) -> list[str]:
         asked.clear()
+        recording.failing = failing
         assert reads.main(list(test_files)) == 0
         return sorted(asked)
 
@@ -225,8 +259,9 @@ def test_what_is_recorded_is_not_recorded_again(recording):
     assert recording("tests/test_two.py") == ["tests/test_two.py"]
 
 
-def test_a_recording_goes_on_where_it_was_interrupted(recording):
-    assert recording("tests/test_one.py") == ["tests/test_one.py"]
+def test_a_file_that_failed_is_asked_again(recording):
+    assert recording(failing=("tests/test_two.py",)) == ["tests/test_one.py", "tests/test_two.py"]
+    assert list(read_record(recording.path)) == ["tests/test_one.py"]
     assert recording() == ["tests/test_two.py"]
 
 

@@ -99,6 +99,7 @@ def stays(root) -> set[str]:
         ("tests/conftest.py", ALL),
         ("tests/test_new.py", OF_BLIND),
         ("tests/learn/test_new.py", OF_BLIND),
+        ("grader/judge/deep/new.py", OF_OWN),
     ],
 )
 def test_a_change_keeps_what_reads_it(course, changed, kept):
@@ -112,7 +113,8 @@ def test_a_change_keeps_what_reads_it(course, changed, kept):
     "changed",
     [
         "tox.ini", "exercises/odd.txt", "docs/new.md", "exercises/03_softmax/new.py", "grader/new.html",
-        "tests/mutants/05_matmul/first.py", "tests/judge/conftest.py", "grader/judge/__init__.py",
+        "tests/mutants/05_matmul/first.py", "tests/judge/conftest.py", "grader/judge/__init__.py", "tests/helper.py",
+        "tests/other_judges/30_new.py", "tests/operations/exercises/90_new/test_new.py",
     ],
 )  # fmt: skip
 def test_a_change_of_which_no_record_tells_keeps_all(course, changed):
@@ -188,6 +190,6 @@ def test_one_line_says_what_changed(course):
     for id in range(6):
         write(course, f"grader/judge/new{id}.py")
     assert selection_of(course).told == (
-        f"{told}03_softmax, grader/judge/, grader/judge/new0.py, grader/judge/new1.py, grader/judge/new2.py, "
-        "grader/judge/new3.py and 3 more"
+        f"{told}03_softmax, grader/, grader/judge/, grader/judge/new0.py, grader/judge/new1.py, grader/judge/new2.py "
+        "and 4 more"
     )
