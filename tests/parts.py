@@ -38,10 +38,9 @@ def code_of(path: str) -> str:
 def listing(path: str) -> str:
     """Returns what a test reads that sees a file of code come and go: "grader/judge/" for grader/judge/run.py.
 
-    An import lists a folder too. So a test is taken to go through a folder if it opens the text of a module there, or
-    every module; for a file of tests, if it opens the text of another file of tests.
+    An import lists a folder too. So a test is taken to go through a folder if it opens nearly all modules there.
     """
-    return "tests/" if path.startswith("tests/") else f"{PurePosixPath(path).parent}/"
+    return f"{PurePosixPath(path).parent}/"
 
 
 def named_in(test: str, id: str) -> bool:

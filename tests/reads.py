@@ -41,20 +41,16 @@ SHALLOW = "."  # the folder whose own files are watched, and not what lies deepe
 PLACES = ("exercises", "solutions", "hints", "docs", "grader", "tests")
 SLOW = ":!tests/classroom/slow"  # these take an hour, and are chosen by nobody: tox -e slow runs them all
 OPEN, CREATE, OVERFLOW, OF_FOLDER = 0x20, 0x100, 0x4000, 0x40000000
+ALL = 0.9  # of the modules of a folder: some are there for type checkers, and no process imports them
 AT_A_TIME = 3  # for two cores: some tests wait for processes, and others compute meanwhile
 EVENT = struct.Struct("iIII")
 
 
 class Watch:
-    """Folders of the course and of its copies, and what has been opened in them.
-
-    `code`: the files of grader/ and tests/ that were opened since the beginning, as `code_of` names them, and `texts`:
-    the modules among them whose text was opened.
-    """
+    """Folders of the course and of its copies, and what has been opened in them."""
 
     def __init__(self) -> None:
-        self.code: set[str] = set()
-        self.texts: set[str] = set()
+        self._code: set[str] = set()  # files of grader/ and tests/
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._queue = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         self._folders: dict[int, tuple[Path, str]] = {}
@@ -127,10 +123,7 @@ class Watch:
                 self._lose()
         if mask & OPEN:
             self._seen.add(part_of(path, listed=bool(mask & OF_FOLDER)))
-            if not mask & OF_FOLDER and (code := code_of(path)):
-                self.code.add(code)
-                if path.endswith(".py"):
-                    self.texts.add(path)
+            self._code.add("" if mask & OF_FOLDER else code_of(path))
 
     def copytree(self, copy: Callable, source: str | Path, target: str | Path, *more, **named) -> str | Path:
         """Has `copy` copy a folder. If it is of the course, its copy is watched, and copying it is no reading."""
@@ -152,12 +145,13 @@ class Watch:
     def _lose(self) -> None:
         """Something was opened that is not known: it may be anything."""
         self._seen.add(EVERYTHING)
-        self.code.add(EVERYTHING)
+        self._code.add(EVERYTHING)
 
-    def code_and_texts(self) -> tuple[set[str], set[str]]:
+    def code(self) -> set[str]:
+        """Returns the files of grader/ and tests/ that were opened since the beginning."""
         self._look()
         with self._lock:
-            return set(self.code), set(self.texts)
+            return self._code - {""}
 
 
 class Recorder:
@@ -167,7 +161,6 @@ class Recorder:
         self._watch = Watch()
         shutil.copytree = functools.partial(self._watch.copytree, shutil.copytree)
         self._tests: dict[str, set[str]] = {}
-        self._own: set[str] = set()  # the path of the file whose tests these are
         self._of_file: set[str] = set()  # what is read as the file is imported
         self._shared: set[str] = set()  # names of fixtures that several tests share
         self._sharing: set[str] = set()
@@ -175,7 +168,6 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._of_file |= self._watch.opened()
-        self._own.add(_in_course(item.path))
         _forget()
         done = yield
         test = item.nodeid.partition("::")[2]
@@ -203,15 +195,8 @@ class Recorder:
     def _code(self) -> set[str]:
         """Returns what this process has imported, whenever that was, and what was opened by others."""
         imported = {_in_course(Path(str(getattr(module, "__file__", "")))) for module in list(sys.modules.values())}
-        opened, texts = self._watch.code_and_texts()
-        code = opened | {path for path in imported if code_of(path)}
-        read = {listing(path) for path in texts if self._is_looked_through(path)}
-        whole = {folder for folder, modules in _modules().items() if modules <= code}
-        return code | read | whole
-
-    def _is_looked_through(self, path: str) -> bool:
-        """Returns whether a text was opened to read it: pytest opens the text of the file that it runs, and helpers."""
-        return path.startswith("grader/") or (Path(path).name.startswith("test_") and path not in self._own)
+        code = self._watch.code() | {path for path in imported if code_of(path)}
+        return code | {folder for folder, modules in _modules().items() if len(modules & code) >= ALL * len(modules)}
 
     def _reads(self) -> Iterator[tuple[str, set[str]]]:
         """Yields the name of each test and what it reads of the course."""
@@ -227,10 +212,11 @@ class Recorder:
 
 
 def _modules() -> dict[str, set[str]]:
-    """Returns the modules of the grader by the folder that they are in."""
+    """Returns the modules of the code by the folder that they are in."""
     found: dict[str, set[str]] = {}
-    for path in (ROOT / "grader").rglob("*.py"):
-        found.setdefault(listing(_in_course(path)), set()).add(_in_course(path))
+    for path in map(_in_course, (*(ROOT / "grader").rglob("*.py"), *(ROOT / "tests").rglob("*.py"))):
+        if code_of(path):
+            found.setdefault(listing(path), set()).add(path)
     return found
 
 
@@ -258,8 +244,7 @@ def recorded(checkout: Path, test_file: str, commit: str) -> FileReads | None:
     """Returns what a file's tests read at a commit; None where one of them fails, or none was collected."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "reads.json"
-        # Where pytest rewrites assertions, it opens the text of what it imports.
-        command = [sys.executable, "-m", "pytest", "-q", "--assert=plain", "--tb=short", "-p", "tests.reads", test_file]
+        command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "tests.reads", test_file]
         environment = {**os.environ, "PYTHONPATH": str(checkout), RESULT: str(result)}
         done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
         print(f"{test_file}: {done.stdout.strip() if done.returncode else 'recorded'}", flush=True)
@@ -272,17 +257,13 @@ def recorded(checkout: Path, test_file: str, commit: str) -> FileReads | None:
 
 @contextlib.contextmanager
 def checkouts() -> Iterator[Queue[Path]]:
-    """Gives checkouts of the commit for the time of the block. In each one file is tested at a time, and no more.
-
-    The grader is compiled before, so that an import opens no text.
-    """
+    """Gives checkouts of the commit for the time of the block. In each one file is tested at a time, and no more."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"course{number}" for number in range(AT_A_TIME)]
         free: Queue[Path] = Queue()
         try:
             for path in paths:
                 git_text(ROOT, "worktree", "add", "--detach", str(path), "HEAD")
-                subprocess.run([sys.executable, "-m", "compileall", "-q", "grader"], cwd=path, check=True)
                 free.put(path)
             yield free
         finally:

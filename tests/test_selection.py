@@ -28,7 +28,7 @@ READS = {
 CODE = {
     "tests/test_some.py": ["grader/cli.py", "grader/page.html", "tests/conftest.py", "tests/test_some.py"],
     "tests/test_own.py": ["grader/files.py", "grader/judge/", "tests/conftest.py", "tests/test_own.py"],
-    "tests/test_blind.py": ["tests/", "tests/conftest.py"],
+    "tests/test_blind.py": ["tests/", "tests/learn/", "tests/conftest.py"],
 }
 TESTS = {
     "tests/test_some.py": ["test_03", "test_05", "test_all", "test_which", "test_skipped", "test_unknown"],
