@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import torch
@@ -29,6 +30,8 @@ CAUSES = (
 PLAIN_CAUSES = ("exclusive", "reversed", "not-scanned", "total-everywhere")
 
 Computes = Callable[[torch.Tensor], torch.Tensor]  # takes x in float64, [M, N], and returns what a mistake makes of it
+# Takes the carry, [M, 1], and the scan of a block by itself, [M, columns], and returns the next carry.
+NextCarry = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class PrefixSum(Sentence):
@@ -41,7 +44,7 @@ class PrefixSum(Sentence):
     DOWN_THE_COLUMNS = "{name} holds the sums down the columns; the sums along the rows were expected."
     NO_CARRY = "Each block of {step} columns begins at 0 again: the sum of the columns before it is added nowhere."
     CARRY_REPLACED = (
-        "Block {block} knows of the block before it alone: what is carried on is the sum of one block. Each turn has "
+        "Block 2 knows of the block before it alone: what is carried on is the sum of one block. Each turn has "
         "to add its block's sum to the carry, not to put it there."
     )
     TOO_EARLY = (
@@ -65,8 +68,8 @@ class PrefixSum(Sentence):
         "each column counts once."
     )
     SCANNED = (
-        "The carry is added before the scan, so that each column of the block adds it once more. Add it to the scan "
-        "itself."
+        "The carry is added before the scan, so that each column of the block adds it once more. Add it to what "
+        "the scan gives."
     )
     HALF_CARRY = (
         "The sum so far is rounded to {name}'s dtype from block to block, and each block adds a rounding: keep the "
@@ -168,39 +171,28 @@ def _in_the_block(name: str, x: torch.Tensor, step: int) -> Iterator[Hypothesis]
     )
 
 
+def _lifted(x: torch.Tensor, step: int, next_carry: NextCarry) -> torch.Tensor:
+    """Returns the scan of each block, lifted by a carry that begins at 0 and becomes what `next_carry` says, [M, N]."""
+    carry, found = torch.zeros_like(x[:, :1]), []
+    for scan in _scanned(x, step).split(step, dim=1):
+        found.append(scan + carry)
+        carry = next_carry(carry, scan)
+    return torch.cat(found, dim=1)
+
+
 def _in_the_carry(name: str, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
     """Yields carries that hold something else than the sum of all columns before the block."""
     N = x.shape[1]
 
-    def with_carry(carry: Computes) -> Computes:
-        """`carry` takes the sum of each block and returns what each block adds to its scan; both [M, blocks]."""
-        return lambda x: _scanned(x, step) + _spread(carry(_sums(x, step)), N, step)
+    def with_next(id: str, said: Said, next_carry: NextCarry) -> Hypothesis:
+        return _made(id, said, x, lambda x: _lifted(x, step, next_carry))
 
-    def of_one_block(sums: torch.Tensor) -> torch.Tensor:
-        return torch.cat([torch.zeros_like(sums[:, :1]), sums[:, :-1]], dim=1)
-
-    def doubled(sums: torch.Tensor) -> torch.Tensor:
-        carry, found = torch.zeros_like(sums[:, 0]), []
-        for of_block in sums.unbind(dim=1):
-            found.append(carry)
-            carry = carry + carry + of_block
-        return torch.stack(found, dim=1)
+    def too_early(x: torch.Tensor) -> torch.Tensor:
+        return _scanned(x, step) + _spread(_sums(x, step).cumsum(dim=1), N, step)
 
     def of_last(x: torch.Tensor) -> torch.Tensor:
         last = torch.stack([block[:, -1] for block in x.split(step, dim=1)], dim=1)
         return _scanned(x, step) + _spread(_before(last), N, step)
-
-    def with_carries(next_carry: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Computes:
-        """`next_carry` takes the carry, [M, 1], and the block's scan, [M, step], and returns the next carry."""
-
-        def computes(x: torch.Tensor) -> torch.Tensor:
-            carry, found = torch.zeros_like(x[:, :1]), []
-            for scan in _scanned(x, step).split(step, dim=1):
-                found.append(scan + carry)
-                carry = next_carry(carry, scan)
-            return torch.cat(found, dim=1)
-
-        return computes
 
     def by_lane(x: torch.Tensor) -> torch.Tensor:
         lanes = torch.nn.functional.pad(x, (0, -N % step)).unflatten(1, (-1, step))
@@ -210,21 +202,27 @@ def _in_the_carry(name: str, x: torch.Tensor, step: int) -> Iterator[Hypothesis]
         times = torch.arange(N, device=x.device) % step + 1
         return _scanned(x, step) + _spread(_before(_sums(x, step)), N, step) * times
 
-    yield _made("carry-too-early", PrefixSum.TOO_EARLY(name=name), x, with_carry(lambda sums: sums.cumsum(dim=1)))
+    yield _made("carry-too-early", PrefixSum.TOO_EARLY(name=name), x, too_early)
     if step < N:
-        yield _made("no-carry", PrefixSum.NO_CARRY(step=step), x, with_carry(torch.zeros_like))
+        yield with_next("no-carry", PrefixSum.NO_CARRY(step=step), lambda carry, scan: torch.zeros_like(carry))
         yield _made("carry-of-one-element", PrefixSum.OF_ONE_ELEMENT(), x, of_last)
-        largest = with_carries(lambda carry, scan: (carry + scan).amax(dim=1, keepdim=True))
-        yield _made("carry-of-one-element", PrefixSum.LARGEST(), x, largest)
+        yield with_next("carry-of-one-element", PrefixSum.LARGEST(), lambda carry, scan: _largest(carry + scan))
         yield _made("carry-by-lane", PrefixSum.BY_LANE(), x, by_lane)
-        of_scans = with_carries(lambda carry, scan: carry + scan.sum(dim=1, keepdim=True))
-        of_results = with_carries(lambda carry, scan: carry + (carry + scan).sum(dim=1, keepdim=True))
-        for computes in (of_scans, of_results):
-            yield _made("carry-of-sums", PrefixSum.OF_SUMS(), x, computes)
+        yield with_next("carry-of-sums", PrefixSum.OF_SUMS(), lambda carry, scan: carry + _total(scan))
+        yield with_next("carry-of-sums", PrefixSum.OF_SUMS(), lambda carry, scan: carry + _total(carry + scan))
         yield _made("carry-scanned", PrefixSum.SCANNED(), x, scanned)
     if 2 * step < N:
-        yield _made("carry-replaced", PrefixSum.CARRY_REPLACED(block=2), x, with_carry(of_one_block))
-        yield _made("carry-counted-twice", PrefixSum.COUNTED_TWICE(name=name), x, with_carry(doubled))
+        twice = PrefixSum.COUNTED_TWICE(name=name)
+        yield with_next("carry-replaced", PrefixSum.CARRY_REPLACED(), lambda carry, scan: scan[:, -1:])
+        yield with_next("carry-counted-twice", twice, lambda carry, scan: carry + carry + scan[:, -1:])
+
+
+def _largest(block: torch.Tensor) -> torch.Tensor:
+    return block.amax(dim=1, keepdim=True)
+
+
+def _total(block: torch.Tensor) -> torch.Tensor:
+    return block.sum(dim=1, keepdim=True)
 
 
 def _in_half_precision(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:
@@ -232,15 +230,16 @@ def _in_half_precision(evidence: Compared, x: torch.Tensor, step: int) -> Iterat
     dtype, name, N = evidence.wanted.dtype, evidence.returns, x.shape[1]
     if dtype == torch.float32 or step >= N:
         return
-    scanned, sums = _scanned(x, step), _sums(x, step)
-    for of_block in (sums, rounded(sums, dtype)):
-        carry, found = torch.zeros_like(sums[:, 0]), []
-        for added in of_block.unbind(dim=1):
-            found.append(carry)
-            carry = rounded(carry + added, dtype)
-        result = scanned + _spread(torch.stack(found, dim=1), N, step)
-        yield Hypothesis("half-carry", PrefixSum.HALF_CARRY(name=name), result)
-    result = rounded(scanned, dtype) + _spread(_before(sums), N, step)
+
+    def rounded_carry(carry: torch.Tensor, scan: torch.Tensor) -> torch.Tensor:
+        return rounded(carry + scan[:, -1:], dtype)
+
+    def rounded_sum_too(carry: torch.Tensor, scan: torch.Tensor) -> torch.Tensor:
+        return rounded(carry + rounded(scan[:, -1:], dtype), dtype)
+
+    for next_carry in (rounded_carry, rounded_sum_too):
+        yield Hypothesis("half-carry", PrefixSum.HALF_CARRY(name=name), _lifted(x, step, next_carry))
+    result = rounded(_scanned(x, step), dtype) + _spread(_before(_sums(x, step)), N, step)
     yield Hypothesis("half-carry", PrefixSum.HALF_SCAN(name=name), result)
 
 
@@ -249,20 +248,19 @@ def _in_turns(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypoth
     N = x.shape[1]
     if step < N:
         loop = Loop(N, step, (evidence.exercise.arguments[0],), lambda columns: x[:, columns].cumsum(dim=1)[:, :N])
-        # Of numbers that are alike the first block is like any other: rounding alone may look like it.
+        # Where numbers are alike, the first block is like any other, and a rounding may look like it.
         least = LEAST_EFFECT * UNIT_ROUNDOFF[torch.bfloat16] * x.abs().cumsum(dim=1)
         for found in turns.no_advance(loop):
             result = found.result
             if isinstance(result, torch.Tensor) and bool(((result - x.cumsum(dim=1)).abs() > least).any()):
                 yield found
     if N > 2:
-        for said, _, _ in turns.too_many(N, step, where=" in the carry"):
+        for said, _, _ in islice(turns.too_many(N, step, where=" in the carry"), 1):
             yield _made("no-advance", said, x, lambda x: _before(_windows(x, step)) + x)
-            break
 
 
 def _windows(x: torch.Tensor, step: int) -> torch.Tensor:
     """Returns the sum of `step` columns from each column on, [M, N]; past the end of the row there is nothing."""
     so_far = torch.cat([torch.zeros_like(x[:, :1]), x.cumsum(dim=1)], dim=1)
-    columns = torch.arange(x.shape[1])
+    columns = torch.arange(x.shape[1], device=x.device)
     return so_far[:, (columns + step).clamp(max=x.shape[1])] - so_far[:, columns]

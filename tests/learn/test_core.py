@@ -75,8 +75,8 @@ def test_the_report_says_what_is_left_and_that_one_may_go_on(half_done):
 
 def test_the_next_exercise_is_one_whose_core_is_open(half_done):
     done = half_done.here("status")
-    course = sum(not folder.is_lesson for folder in all_folders(ROOT))
-    assert "core passed" in done.out and f"1 of {course} passed, and the core of 1 more" in done.out
+    assert "core passed" in done.out
+    assert f"1 of {len(all_folders(ROOT))} passed, and the core of 1 more" in done.out
     assert done.lines[-1].startswith(
         "Next: 02_strided_blocks. Read it with: course open 02. To finish 03_softmax: pytest"
     )
