@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.selection import Selection, selection_of
-
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -35,21 +33,9 @@ def mutant(name: str) -> str:
 BEGUN_FIRST = ("test_class.py", "test_watch.py", "test_folder.py", "test_cluster.py")
 
 
-SELECTION = pytest.StashKey[Selection]()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: place for place, name in enumerate(BEGUN_FIRST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
-    if SELECTION in config.stash:
-        left_out = {item for item in items if config.stash[SELECTION].leaves_out(item.nodeid)}
-        config.hook.pytest_deselected(items=list(left_out))
-        items[:] = [item for item in items if item not in left_out]
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    said = "leave out tests that read nothing of what has changed since tests/reads.json was written"
-    parser.addoption("--since-record", action="store_true", help=said)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,26 +49,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in ("CI", "BUILD_NUMBER"):
         os.environ.pop(name, None)
     os.environ.update(ONE_THREAD)
-    if config.getoption("since_record", False):
-        config.stash[SELECTION] = selection_of(ROOT)
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-    if SELECTION in session.config.stash and terminal and not hasattr(session.config, "workerinput"):
-        terminal.write_line(session.config.stash[SELECTION].told)
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Returns True for a file to leave out, and None, as pytest wants it, where others may say."""
-    path = collection_path.relative_to(ROOT).as_posix() if collection_path.is_relative_to(ROOT) else ""
-    return (SELECTION in config.stash and config.stash[SELECTION].leaves_out_file(path)) or None
-
-
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A run of some folders passes where nothing in them can see the change."""
-    if SELECTION in session.config.stash and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-        session.exitstatus = pytest.ExitCode.OK
 
 
 class Bench:

@@ -43,7 +43,6 @@ SHORT = {
         "seconds of a core, for imports that take them all, however many it takes",
     "tests/processes/test_submission_process.py: monkeypatch.setattr(submission_process, 'MOST_COMPUTING', 1.0)":
         "seconds of a core, for calls that take them all, however many it takes",
-    "tests/reads.py: time.sleep(0.05)": "it looks again and again, and lost events are seen as lost",
     "tests/test_robustness.py: monkeypatch.setattr('grader.judge.run.RECORD_LIMIT', 2.0)":
         "seconds of a core, for calls that never end",
     "tests/test_robustness.py: monkeypatch.setattr('grader.processes.front_end_process.LIMIT', 2.0)":

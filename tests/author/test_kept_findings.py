@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.author import first_tests
 from grader.author.kept_findings import as_text
 from grader.author.mutants import stated_in
 from grader.author.proof import Outcome, Proof
@@ -33,8 +34,12 @@ def course(tmp_path) -> Course:
 
 
 def test_two_runs_find_the_same(course, proven_here):
-    for name in ("one.txt", "two.txt"):
-        course.here("check", ID, "--findings", name, "--jobs", "1")
+    course.here("check", ID, "--findings", "one.txt", "--jobs", "1")
+    done = course.here("check", ID, "--findings", "two.txt", "--first-tests", "--jobs", "1")
+    assert done.lines[-2] == "Kept in tests/mutants/first_tests.json."
+    assert first_tests.read(course.path)[f"tests/mutants/{ID}.toml: mask_less_or_equal"] == (
+        "test_the_last_block_has_one_element",
+    )
     one, two = ((course.path / name).read_text() for name in ("one.txt", "two.txt"))
     assert one == two
     rows = [line.split("\t") for line in one.splitlines()]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,30 +73,15 @@ def test_what_was_found_is_kept_and_read_again(tmp_path):
     assert first_tests.read(tmp_path) == dict.fromkeys(names, ("test_a",))
 
 
+def test_of_other_exercises_what_was_kept_stays(tmp_path):
+    (tmp_path / "tests" / "mutants").mkdir(parents=True)
+    of_another = Proof("mutant", "tests/mutants/02_other.toml: no_mask", Path("exercises/02_other"), "", "fail")
+    first_tests.write(tmp_path, [Outcome(of_another, "", first_tests=("test_b", "test_c"))])
+    first_tests.write(tmp_path, [Outcome(mutant("no_mask"), "", first_tests=("test_a",))])
+    assert first_tests.read(tmp_path) == {mutant("no_mask").name: ("test_a",), of_another.name: ("test_b", "test_c")}
+
+
 def test_the_fewest_tests_are_tried_first():
     in_order = ["test_a", "test_b", "test_c"]
     assert first_tests.candidates(in_order, "test_c") == [("test_c",), ("test_a", "test_b", "test_c")]
     assert first_tests.candidates(in_order, "test_a") == [("test_a",), ("test_b", "test_a")]
-
-
-def test_rooms_that_are_said_to_touch_no_proof_are_not_imported_by_one():
-    """But gpu/pool, which works where there is a GPU, show, which draws what pytest prints, and the judging process,
-    which a proof does not start."""
-    from grader.author.touched import OF_NONE
-
-    imported = ("grader/gpu/pool/", "grader/show/", "grader/session/judging_process.py")
-
-    code = f"""
-import sys
-from grader.author.proof import Way, proofs_of
-from grader.author.proving import run
-from grader.course.folder import Folder
-from pathlib import Path
-proof = next(one for one in proofs_of(Folder(Path({str(ADD.path)!r}))) if one.kind == "mutant")
-assert run(proof, Way()).complaint == ""
-print(*(module.__file__ for name, module in sys.modules.items() if name.startswith("grader.")))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    files = [str(Path(file).relative_to(ROOT)) for file in done.stdout.split()]
-    none = [file for file in files if OF_NONE.match(file) and not file.startswith(imported)]
-    assert "grader/author/direct_run.py" in files and none == [], done.stderr
