@@ -14,10 +14,11 @@ from pathlib import Path
 from rich.console import CONSOLE_SVG_FORMAT, Console
 from rich.text import Text
 
+from grader.learn.demo import SEED, wrong_softmax
+
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "run.svg"
 COMMAND = "pytest exercises/03_softmax"
-SEED = "20"
 WIDTH = 120
 
 
@@ -28,11 +29,8 @@ def printed() -> str:
         for name in ("exercises", "solutions", "hints"):
             shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", course)
-        solution = (course / "solutions/03_softmax/softmax.py").read_text()
-        lines = [line for line in solution.splitlines(keepends=True) if " SOLUTION\n" not in line]
-        wrong = "".join(lines).replace('other=-float("inf")', "other=0.0")
-        (course / "exercises/03_softmax/softmax.py").write_text(wrong)
-        arguments = [*COMMAND.split()[1:], "--color=yes", "--seed", SEED]
+        (course / "exercises/03_softmax/softmax.py").write_text(wrong_softmax())
+        arguments = [*COMMAND.split()[1:], "--color=yes", "--seed", str(SEED)]
         return subprocess.run(
             [sys.executable, "-m", "pytest", *arguments],
             cwd=course,
@@ -49,6 +47,7 @@ def picture(text: str) -> str:
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     console.print(f"$ {COMMAND}", style="bold")
     console.print(Text.from_ansi(text.strip("\n")), soft_wrap=True)
+    console.print()  # the frame would cut off the lower parts of the last line's letters
     form = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     return console.export_svg(title=COMMAND, code_format=form, unique_id="run")
 

@@ -13,11 +13,13 @@ from importlib import import_module
 
 import click
 
+from grader.places import missing
 from grader.processes.faults import MachineFault
 from grader.show import terminal_encoding
 from grader.wire.printable import several_lines
 
 COMMANDS = {
+    "demo": "grader.learn.demo:demo",
     "init": "grader.learn.init:init",
     "update": "grader.learn.update:update",
     "status": "grader.learn.status:status",
@@ -41,8 +43,6 @@ COMMANDS = {
     "notebooks": "grader.classroom.class_commands:notebooks",
     "grade": "grader.classroom.class_commands:grade",
 }
-
-NEEDED = ("torch", "triton", "pytest", "numpy")  # by some commands; all are installed with the course
 
 
 class LazyGroup(click.Group):
@@ -72,10 +72,9 @@ class LazyGroup(click.Group):
         except MachineFault as fault:
             raise click.ClickException(several_lines(f"{fault}. Next: course doctor")) from None
         except ModuleNotFoundError as error:
-            if error.name not in NEEDED:
+            if not (said := missing()):
                 raise
-            said = f"{error.name} is not installed in this environment. Next: set it up as README.md says"
-            raise click.ClickException(said) from None
+            raise click.ClickException(said) from error
         except click.ClickException as error:
             # click declares `message` as final, and shows what it holds; a new exception would lose the command's usage
             error.message = several_lines(error.message)  # type: ignore[misc]

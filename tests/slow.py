@@ -1,4 +1,4 @@
-"""Tests that `tox -e slow` runs whole and every other run in part: which items are drawn."""
+"""Tests that `tox -- slow` runs whole and every other run in part: which items are drawn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SLOW = "SLOW" in os.environ
 
 
 def drawn(items: Iterable[Any], count: int, text: str) -> list[Any]:
-    """Returns `count` of the items, drawn from the text of what is tested with them; all items in `tox -e slow`.
+    """Returns `count` of the items, drawn from the text of what is tested with them; all items in `tox -- slow`.
 
     The same text gets the same items on every machine, the next change of it gets others.
     """
@@ -21,5 +21,5 @@ def drawn(items: Iterable[Any], count: int, text: str) -> list[Any]:
 
 def in_turn(items: Sequence[Any], place: int) -> list[Any]:
     """Returns the item whose turn it is at this place of a list, so that all come up equally often; all items in
-    `tox -e slow`."""
+    `tox -- slow`."""
     return list(items) if SLOW else [items[place % len(items)]]

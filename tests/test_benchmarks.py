@@ -1,4 +1,4 @@
-"""Benchmarks that the README names can be started, with the code as it is."""
+"""Benchmarks can be started, with the code as it is."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.course.by_name import NO_COURSE, chosen, course_here, course_root
-from grader.course.folder import LAID_DOWN, Folder
+from grader.course.folder import LAID_DOWN
 from grader.files import keep_aside, write_whole
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def new(name: str) -> None:
 @click.option("--seed", type=click.IntRange(0, MOST_SEED), metavar="N",
               help="of all runs; without, each draws its own")  # fmt: skip
 @click.option("--first-tests", is_flag=True,
-              help="ask each mutant all tests, and keep which of them reject it: later checks ask these first")  # fmt: skip
+              help="ask each mutant all tests, and keep which reject it: later checks ask these first")  # fmt: skip
 @click.option("--findings", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="keep what each proof found, a line each, with one seed for all: to compare")  # fmt: skip
 def check(

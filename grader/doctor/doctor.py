@@ -95,7 +95,7 @@ def examine(say: Callable[[str], None]) -> bool:
         say("Next: pytest exercises/01_masked_add" + " --device cpu" * (gpu.here and not gpu.usable))
     else:
         say("Exercises cannot be judged here until the lines marked with ! are mended.")
-        say(f"Next: {command_for('author')}")
+        say(f"Next: {command_for()}")
     return fine
 
 

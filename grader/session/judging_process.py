@@ -64,17 +64,20 @@ class JudgingProcess:
         """Lets the judge import the modules that all runs need and start the fork servers. Returns at once."""
         self._tell(None)
 
-    def begin(self, arguments: list[str]) -> None:
-        """Lets the judge run pytest with these arguments and this process's streams. Returns at once."""
-        self._tell(arguments)
+    def begin(self, arguments: list[str], output: int = 1) -> None:
+        """Lets the judge run pytest with these arguments and this process's streams. Returns at once.
 
-    def _tell(self, arguments: list[str] | None) -> None:
+        output: the descriptor that pytest's report goes to.
+        """
+        self._tell(arguments, output)
+
+    def _tell(self, arguments: list[str] | None, output: int = 1) -> None:
         """Sends a request with this process's streams. If the judge is gone, `poll` and `wait` say so."""
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         request = json.dumps(_request(arguments)).encode()
         with contextlib.suppress(OSError):
-            socket.send_fds(self._control, [LENGTH.pack(len(request))], (0, 1, 2))
+            socket.send_fds(self._control, [LENGTH.pack(len(request))], (0, output, 2))
             self._control.sendall(request)
 
     def poll(self) -> int | None:

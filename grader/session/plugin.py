@@ -22,6 +22,7 @@ import pytest
 from grader.course.by_name import one_of
 from grader.course.folder import Folder, all_folders, said_of_lesson
 from grader.gpu.models import AMD, DEFAULT_TARGET, MODELS
+from grader.places import missing
 from grader.processes import bubblewrap
 from grader.processes.environment import PATIENT
 from grader.session.judging_process import JudgeEnded, JudgingProcess, is_judge
@@ -66,6 +67,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if lesson := _lesson_alone(named):
         early_config.stash[LESSON] = lesson
     if folders := _folders(named):
+        if said := missing():
+            raise _refused(said)
         _refuse_files_that_run(folders, early_config)
         early_config.known_args_namespace.noconftest = True
         sys.path[:] = [entry for entry in sys.path if entry and Folder.containing(Path(entry)) is None]

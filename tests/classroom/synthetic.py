@@ -346,7 +346,7 @@ def loops_at_import(released, exercise, text):
 
 @odd(NOTHING)
 def loops_deaf_to_signals(released, exercise, text):
-    """In `tox -e slow` the file computes for all the time that it may. Elsewhere it sleeps, as `loops_at_import`
+    """In `tox -- slow` the file computes for all the time that it may. Elsewhere it sleeps, as `loops_at_import`
     computes."""
     turn = "pass" if SLOW else "signal.pause()"
     deaf = f"import signal\nfor n in (2, 15):\n    signal.signal(n, signal.SIG_IGN)\nwhile True:\n    {turn}\n"
@@ -355,7 +355,7 @@ def loops_deaf_to_signals(released, exercise, text):
 
 @odd(NOTHING)
 def forks_again_and_again(released, exercise, text):
-    """In `tox -e slow` the file forks without end, and takes all cores from the hand-ins beside it. Elsewhere it makes
+    """In `tox -- slow` the file forks without end, and takes all cores from the hand-ins beside it. Elsewhere it makes
     128 processes, more than a sandbox permits, and they sleep for ever."""
     if SLOW:
         return script(exercise, f"import os\nwhile True:\n    os.fork()\n{text}")

@@ -1,7 +1,7 @@
 """A class of thirty that does not exist, through real nbgrader: every point as the table has it.
 
-On two exercises, on all of them in `tox -e slow`. The first run is disturbed: a worker is killed while it judges, and
-the whole command while it enters scores. In `tox -e slow` the command is killed while its workers judge, too;
+On two exercises, on all of them in `tox -- slow`. The first run is disturbed: a worker is killed while it judges, and
+the whole command while it enters scores. In `tox -- slow` the command is killed while its workers judge, too;
 test_folder.py kills it there in every run.
 """
 

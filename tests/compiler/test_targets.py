@@ -1,6 +1,6 @@
 """Every solution compiles for every GPU generation, or is skipped there with the reason.
 
-Two generations of each are tried, the usual one and the one whose turn it is; all eight in `tox -e slow`.
+Two generations of each are tried, the usual one and the one whose turn it is; all eight in `tox -- slow`.
 """
 
 from __future__ import annotations

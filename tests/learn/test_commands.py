@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -40,15 +41,57 @@ def test_what_has_to_answer_at_once_imports_nothing_heavy(course, arguments):
     assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("check", "01"), ("programs", "01"), ("doctor",)])
-def test_an_environment_without_torch_is_told_in_a_sentence(course, arguments):
-    """In a process of its own: here torch has been imported."""
-    script = "import sys\nsys.modules['torch'] = None\nfrom grader.cli import main\nmain(prog_name='course')"
+LACKING = (
+    f"not installed for {sys.executable}. Next: python -m pip install -c constraints.txt -e . in the course's folder"
+)
+
+
+def without(names: tuple[str, ...], call: str, course, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command in a Python that finds no package of these names."""
+    script = f"import sys\nsys.modules.update(dict.fromkeys({names}))\n{call}"
     command = [sys.executable, "-c", script, *arguments]
-    done = subprocess.run(command, cwd=course.path, env=course.environment(), capture_output=True, text=True)
-    assert done.returncode == 1
-    said = "Error: torch is not installed in this environment. Next: set it up as README.md says"
-    assert done.stderr.splitlines()[-1] == said
+    return subprocess.run(command, cwd=course.path, env=course.environment(), capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("arguments", [("check", "01"), ("programs", "01"), ("doctor",), ("demo",)])
+def test_an_environment_without_torch_is_told_in_a_sentence(course, arguments):
+    done = without(("torch",), "from grader.cli import main\nmain(prog_name='course')", course, *arguments)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == f"Error: torch is {LACKING}"
+
+
+@pytest.mark.parametrize(("names", "are"), [(("triton",), "triton is"), (("torch", "triton"), "torch and triton are")])
+def test_pytest_says_what_an_environment_lacks_before_it_judges(course, names, are):
+    done = without(names, "import pytest\nsys.exit(pytest.main())", course, "exercises/01_masked_add")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR and done.stdout == ""
+    assert done.stderr.strip() == f"ERROR: {are} {LACKING}"
+
+
+@pytest.mark.parametrize("folder", [".", "exercises/01_masked_add"])
+def test_pytest_of_another_environment_says_that_it_is_not_the_courses(course, folder):
+    """It does not know the plugin; the package may be on its path, as it is in a clone."""
+    call = "sys.argv += ['-p', 'no:course']\nimport pytest\nsys.exit(pytest.main())"
+    named = os.path.relpath(course.path / "exercises/01_masked_add", course.path / folder)
+    done = without((), f"import os\nos.chdir({folder!r})\n{call}", course, named)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR and done.stdout == ""
+    said = f"ERROR: The course is not installed for {sys.executable}. Next: set the environment up as README.md says"
+    assert done.stderr.strip() == said
+    activate = course.path / ".venv/bin/activate"
+    activate.parent.mkdir(parents=True)
+    activate.touch()
+    done = without((), f"import os\nos.chdir({folder!r})\n{call}", course, named)
+    assert done.stderr.strip().endswith(f"Next: . {activate}")
+
+
+def test_the_demo_names_a_mistake_and_ends_well(course, tmp_path_factory):
+    before = {path: path.stat().st_mtime_ns for path in course.path.rglob("*")}
+    done = course.course("demo")
+    assert done.status == 0 and done.err == ""
+    assert "11 tests fail, 5 pass. What is wrong, in one sentence:" in done.lines
+    assert "the 243 lanes past the end of each row take part in the sum." in done.out
+    assert done.lines[-3].startswith("Passed: ") and done.lines[-1] == "Next: course watch 01"
+    assert {path: path.stat().st_mtime_ns for path in course.path.rglob("*")} == before
+    elsewhere = course.course("demo", cwd=tmp_path_factory.mktemp("elsewhere"))
+    assert elsewhere.lines[-1] == "Next: course init my-course && cd my-course && course watch 01"
 
 
 def test_help_lists_every_command(course):

@@ -1,6 +1,6 @@
 """Every rung of every ladder: stated soundly, its files there, its values right.
 
-The values of two rungs of each ladder are judged, drawn; of all in `tox -e slow`.
+The values of two rungs of each ladder are judged, drawn; of all in `tox -- slow`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,88 @@
+"""The parts of `tox`: what each runs, on which release of Triton, and how long it took.
+
+`tox` runs all, and goes on after a part that failed, so that one run tells all that is wrong. `tox -- tests proofs`
+runs these two alone, and `tox -- slow` what takes an hour and is no part of the rest: a class on all exercises, every
+GPU generation, all proofs to their end.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+OLDEST, WHOLE = "3.6.0", "3.9.0"
+# Three workers for two cores: some tests wait for processes, and others compute meanwhile. A file's tests stay on one.
+PYTEST = "pytest -q -n 3 --dist loadfile"
+REACHES_INTO_TRITON = (
+    "tests/child tests/compiler tests/front_end tests/interpreter tests/ttir tests/forkservers/test_start.py "
+    "tests/gpu/test_facts.py tests/gpu/test_plan.py tests/judge/test_ahead.py tests/wire/test_reading.py "
+    "tests/wire/test_cubin_of_every_function.py"
+)
+SEED = 61  # of all proofs: what fails comes from a change, and not from data that nobody has seen
+
+
+class Part(NamedTuple):
+    """`triton`: the release to run on; "" for a part that imports none. `commands`: one after the other."""
+
+    triton: str
+    commands: tuple[str, ...]
+
+
+PARTS = {
+    "lint": Part("", ("ruff check .", "ruff format --check .", "lint-imports", "mypy")),
+    "oldest": Part(OLDEST, ("course doctor", f"{PYTEST} {REACHES_INTO_TRITON}")),
+    "tests": Part(WHOLE, ("course doctor", f"{PYTEST} --no-loadscope-reorder --ignore=tests/classroom/slow")),
+    "proofs": Part(WHOLE, (f"course check --seed {SEED}",)),
+}
+SLOW = Part(
+    WHOLE,
+    (
+        "env SLOW=1 pytest -q tests/classroom/slow tests/classroom/test_class.py tests/compiler/test_targets.py "
+        "tests/compiler/test_texts.py tests/course/test_drawn.py tests/learn/test_ladder_rungs.py "
+        "tests/wire/test_cubin_of_every_function.py",
+        "course check --whole",
+    ),
+)
+
+
+def main(names: list[str]) -> int:
+    """Runs the parts of these names, or all, and prints a line for each. Returns an exit status."""
+    parts = {**PARTS, "slow": SLOW}
+    if unknown := [name for name in names if name not in parts]:
+        print(f"There is no part {unknown[0]!r}: {', '.join(parts)}.")
+        return 2
+    lines, failed = [], False
+    for name in names or PARTS:
+        begun, command = time.monotonic(), failing_command(parts[name])
+        outcome = f"FAILED: {command}\n         alone: tox -- {name}" if command else "passed"
+        lines.append(f"{name:<8}{time.monotonic() - begun:5.0f} s  Triton {parts[name].triton or 'any':<6} {outcome}")
+        failed |= bool(command)
+        print(f"\n{lines[-1]}", flush=True)
+    print("", *lines, sep="\n")
+    return int(failed)
+
+
+def failing_command(part: Part) -> str:
+    """Runs the commands of a part up to the first that fails. Returns that command; "" if none fails."""
+    for command in (*_installing(part.triton), *part.commands):
+        print(f"\n{command}", flush=True)
+        if subprocess.run(shlex.split(command), cwd=ROOT).returncode:
+            return command
+    return ""
+
+
+def _installing(triton: str) -> Iterable[str]:
+    """Yields the command that installs this release alone: torch's CUDA build names one, and works with the others."""
+    if triton and version("triton") != triton:
+        yield f"{sys.executable} -m pip install -q --no-compile --no-deps triton=={triton}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

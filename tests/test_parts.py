@@ -1,0 +1,45 @@
+"""`tox` says what it runs, how long each part took, and which command failed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests import parts
+from tests.parts import Part, main
+
+
+@pytest.fixture
+def small(monkeypatch) -> None:
+    """Parts of commands that every machine has."""
+    mine = {"fine": Part("", ("true", "true")), "broken": Part("", ("true", "false", "true")), "last": Part("", ())}
+    monkeypatch.setattr(parts, "PARTS", mine)
+
+
+def test_each_part_gets_a_line_and_a_failure_names_its_command(small, capfd):
+    assert main([]) == 1
+    said = re.sub(r" +\d+ s", "  N s", capfd.readouterr().out)
+    assert said.endswith(
+        "\n\nfine  N s  Triton any    passed\n"
+        "broken  N s  Triton any    FAILED: false\n"
+        "         alone: tox -- broken\n"
+        "last  N s  Triton any    passed\n"
+    )
+    assert said.count("\ntrue\n") == 3
+
+
+def test_a_part_is_run_alone_by_its_name(small, capfd):
+    assert main(["fine"]) == 0 and "broken" not in capfd.readouterr().out
+
+
+def test_a_name_of_no_part_is_told(small, capfd):
+    assert main(["proof"]) == 2
+    assert capfd.readouterr().out == "There is no part 'proof': fine, broken, last, slow.\n"
+
+
+def test_a_part_is_run_on_its_release_of_triton(capfd, monkeypatch):
+    monkeypatch.setattr(parts, "version", lambda name: "3.6.0")
+    assert list(parts._installing("3.6.0")) == [] == list(parts._installing(""))
+    (command,) = parts._installing("3.9.0")
+    assert command.endswith("-m pip install -q --no-compile --no-deps triton==3.9.0")
