@@ -1,7 +1,8 @@
-"""Operators that a file registers with torch: a call of one becomes a call of the file's function, which is watched.
+"""What torch puts around the file's functions: a call of it becomes a call of the function itself, which is watched.
 
-torch.library.custom_op and triton_op make a host function an operator, so that torch.compile takes it as a whole. On
-tensors without memory torch would carry out the operator's fake instead, which launches nothing.
+torch.compile makes faster code of a host function, which gives the same results. torch.library.custom_op and triton_op
+make a host function an operator, so that torch.compile takes it as a whole; on tensors without memory torch would carry
+out the operator's fake instead, which launches nothing.
 """
 
 from __future__ import annotations
@@ -22,12 +23,18 @@ NAME_OF: dict[type, Callable[[Any], str]] = {  # the name of an operator of each
 
 
 def look_through() -> None:
-    """Makes each operator of the file call its own function, for the rest of this process."""
+    """Makes each operator and each compiled function call the file's own function, for the rest of this process."""
+    torch.compile = _not_compiled
     for kind, name_of in NAME_OF.items():
         kind.__call__ = _watched(kind.__call__, name_of)  # type: ignore[method-assign]  # torch's own is replaced
     for module in (torch.library, triton_operators):
         # Without what only torch.compile needs, and imports for a second.
         vars(module).update(triton_op=custom_op, wrap_triton=lambda kernel: kernel)
+
+
+def _not_compiled(model: Any = None, **options: Any) -> Any:
+    """Replaces torch.compile, as a function and as a decorator with options."""
+    return (lambda function: function) if model is None else model
 
 
 def _watched(call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callable[..., Any]:

@@ -260,3 +260,11 @@ def _named(node: ast.AST) -> list[str]:
 def install(on_launch: Callable[..., None]) -> None:
     """Makes Triton turn JIT functions into Kernels, for the rest of this process. on_launch: see LazyKernel."""
     compile_lazily(lambda source, target, options: Kernel(source, target, options, on_launch))
+    constexpr.__new__ = _function_or_constant
+
+
+def _function_or_constant(cls: type, *value: Any) -> Any:
+    """Replaces constexpr.__new__: a function that @tl.constexpr decorates is told as a constexpr function."""
+    if len(value) == 1 and type(value[0]) is FunctionType:
+        return triton.constexpr_function(value[0])
+    return object.__new__(cls)

@@ -134,6 +134,7 @@ class Compiler(Sentence):
         "x.store([row, column], tile)."
     )
     WARPS = "{where}: num_warps is {warps} in this call, and it has to be 1, 2, 4, 8, 16 or 32."
+    CHAINED = "{where}: a comparison here has two sides: 0 <= rows < M is written (0 <= rows) & (rows < M)."
     NO_OPERATOR = "{where}: a kernel has no @: tl.dot(a, b, acc) multiplies two tiles and adds the product to acc."
     NO_POWER = "{where}: values of a kernel have no **: x * x is the square, and tl.sqrt(x) the root."
     OF_BITS = "{where}: {operator} is for whole numbers and masks, and here it meets {dtype}: x * x is the square."
@@ -153,6 +154,10 @@ class Compiler(Sentence):
     HOST_ONLY = "{where}: triton.{name} is for the host: what it gives is passed to the kernel, as a tl.constexpr."
     MATH = "{where}: math computes with Python's numbers, and this is a value of the kernel: use tl.{name}."
     LENGTH = "{where}: values of a kernel have no len: a block has as many lanes as it was made with, as BLOCK_N."
+    SPLIT = (
+        "{where}: tl.split takes the two halves of a tile whose last axis has 2 elements, and this one is {shape}: "
+        "tl.reshape(x, (..., 2)) makes such a tile, of neighbours."
+    )
     NO_SHAPE = "{where}: {name} is an address and has no shape: sizes are arguments of the kernel, as M and N."
     ONE_VALUE = "{where}: this is one value and no block: [:, None] and [None, :] are for blocks."
     SHAPE_IN_PARTS = (
@@ -255,8 +260,9 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     ),
     (r"'tensor' has no len\(\)", Compiler.NO_LIST),
     (r"^num_warps must be a power of 2: (?P<warps>.*)", Compiler.WARPS),
-    (r"AST binary operator 'MatMult'", Compiler.NO_OPERATOR),
-    (r"unsupported operand type\(s\) for \*\*", Compiler.NO_POWER),
+    (r"simultaneous multiple comparison", Compiler.CHAINED),
+    (r"^no operator: @$", Compiler.NO_OPERATOR),
+    (r"^no operator: \*\*$", Compiler.NO_POWER),
     (r"^bits of (?P<dtype>\w+): (?P<operator>.)$", Compiler.OF_BITS),
     (r"^unexpected type (?P<dtype>fp\d+|bf16)", Compiler.OF_WHOLE_NUMBERS),
     (r"^an offset of (?P<dtype>\w+): (?P<name>.*)", Compiler.OFFSET),
@@ -267,6 +273,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"^a function of the host: (?P<name>\w+)", Compiler.HOST_ONLY),
     (r"^a tile in math: (?P<name>\w+)", Compiler.MATH),
     (r"^no length: len", Compiler.LENGTH),
+    (r"^a split of (?P<shape>\[.*\])$", Compiler.SPLIT),
     (r"^no shape: (?P<name>.*)", Compiler.NO_SHAPE),
     (r"too many indices for tensor of rank 0", Compiler.ONE_VALUE),
     (r"^no tuple for a shape", Compiler.SHAPE_IN_PARTS),
@@ -280,7 +287,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
         Compiler.VALUES_AND_ADDRESSES,
     ),
     (r"^cannot cast .* to (?:<\[.*\], )?pointer<", Compiler.TO_A_POINTER),
-    (r"'str' object has no attribute 'is_int'", Compiler.TEXT_FOR_DTYPE),
+    (r"'str' object has no attribute '(?:is_int|to_ir)'", Compiler.TEXT_FOR_DTYPE),
     (r"Expected dtype \['fp32', 'fp64'\] but got (?P<dtype>(?!fp16)\w+)", Compiler.ONLY_FP32),
     (r"^cannot convert .* of type .*tuple", Compiler.TUPLE),
     (r"Unexpected propagate_nan", Compiler.PROPAGATE_NAN),
@@ -291,6 +298,8 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
 ABOUT_SHAPES = (Compiler.PRODUCT_OF_SHAPES, Compiler.ACCUMULATOR_SHAPE, Compiler.STORED_SHAPE)
 MOST_DESCRIPTORS = 4  # a message lists the blocks of this many descriptors at most
 OF_DIVISIONS = (Compiler.OF_WHOLE_NUMBERS, Compiler.OFFSET, Compiler.BOUNDS)
+# Exceptions of grader/front_end: what a kernel asks for is refused here, whether the compiler would take it or not.
+OURS = ("NotAllowed", "NotFixed", "NotEvaluated", "CallsItself")
 NOT_DEFINED = re.compile(r"(\w+) is not defined")
 
 
@@ -318,8 +327,13 @@ def compiler_refusal(failure: Failure, submission: Submission, exercise: Exercis
     else:
         place = f"line {failure.line}" if failure.line else exercise.entry
         id, where = Cause.DOES_NOT_COMPILE, f"The compiler refuses {place}"
+        if failure.type in OURS:
+            where = f"In {place}"
     said = _meaning(where, failure, submission)
-    if said.sentence in OF_DIVISIONS and (line := line_of_division(submission.tree, failure.line)):
+    line = line_of_division(submission.tree, failure.line) if said.sentence in OF_DIVISIONS else 0
+    if said.sentence is Compiler.OFFSET and not line:  # x + y, where x was never loaded
+        said = Compiler.NOT_LOADED(where=where, name=said.evidence["name"])
+    if line:
         divides = Compiler.DIVIDES(line=line) if line != failure.line else None
         return failed(id, said, divides, source_line(submission, line), kind="error", line=line)
     blocks = _blocks(submission) if said.sentence in ABOUT_SHAPES else None

@@ -69,18 +69,26 @@ class FoundSlip:
 def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
     """Puts the first slip of the text in front of the verdict's sentences, and its line instead of the verdict's line.
 
-    A refusal of the compiler keeps its own sentences in front, unless a kernel gets arguments that belong elsewhere.
+    A refusal of the compiler keeps its own sentences in front, unless the refused line joins comparisons without
+    parentheses, or a kernel gets arguments that belong elsewhere.
     """
     refused = verdict.id == Cause.DOES_NOT_COMPILE and verdict.kind == "error"
     if not refused and verdict.kind not in KINDS:
         return
-    of_launches = (one for one in misplaced_arguments(submission.tree) if one.is_sure)
-    found = next(of_launches if refused else slips(submission.tree), None)
+    found = next(_of_refused(submission.tree, verdict.line) if refused else slips(submission.tree), None)
     if found is None:
         return
     seen = [one for one in verdict.said if one.sentence is not Place.LINE]
     verdict.said[:] = [found.said, *filter(None, [source_line(submission, found.line)]), *seen]
     verdict.kind, verdict.line = "error" if refused else "cause", found.line
+
+
+def _of_refused(tree: ast.Module, line: int) -> Iterator[FoundSlip]:
+    """Yields the slips that can be why the compiler refuses this line."""
+    for kernel in kernels_of(tree):
+        for node in statements_in(kernel):
+            yield from (one for one in _precedence(node) if one.line == line)
+    yield from (one for one in misplaced_arguments(tree) if one.is_sure)
 
 
 def slips(tree: ast.Module) -> Iterator[FoundSlip]:

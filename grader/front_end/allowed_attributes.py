@@ -6,7 +6,9 @@ attribute or two lead to every module of the process. So each attribute is looke
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -22,17 +24,21 @@ OF_TRITON = "triton.language."
 _ABSENT = object()
 
 
+class NotAllowed(AttributeError):
+    """A kernel may not read an attribute, whether Triton's compiler would or not."""
+
+
 def attribute(value: Any, name: str) -> Any:
-    """Returns `value.name`. Raises AttributeError where a kernel may not read it, and where there is none."""
+    """Returns `value.name`. Raises NotAllowed where a kernel may not read it, AttributeError where there is none."""
     check(value, name)
     return getattr(value, name)
 
 
 def check(value: Any, name: str) -> None:
-    """Raises AttributeError where a kernel may not read this attribute of this value."""
+    """Raises NotAllowed where a kernel may not read this attribute of this value."""
     if not _is_allowed(value, name):
         of = value.__name__ if isinstance(value, ModuleType) else type(value).__name__
-        raise AttributeError(f"a kernel reads no attribute {name} of {of}")
+        raise NotAllowed(f"a kernel reads no attribute {name} of {of}")
 
 
 def _is_allowed(value: Any, name: str) -> bool:
@@ -87,6 +93,28 @@ def has_by_name(value: Any, name: Any) -> bool:
     return by_name(value, name, _ABSENT) is not _ABSENT
 
 
+_operators: list[tuple[Any, str]] = []  # those that Triton is about to look up, as methods of their left operands
+
+
+@contextlib.contextmanager
+def operator_looked_up(left: Any, method: str) -> Iterator[None]:
+    """Lets Triton up to 3.8 look up the method of an operator, such as __eq__ of a dtype, once while this is open.
+
+    The file itself may read no such method: an operator's operands are checked where it stands.
+    """
+    _operators.append((left, method))
+    try:
+        yield
+    finally:
+        _operators.clear()
+
+
+def _is_of_operator(value: Any, name: str) -> bool:
+    is_it = any(value is left and name == method for left, method in _operators)
+    _operators.clear()  # what is visited from here on has operators of its own
+    return is_it
+
+
 def guard_builtins() -> None:
     """Gives Triton's front end these functions as getattr and hasattr, for the rest of this process."""
     CodeGenerator.builtin_namespace.update({"getattr": by_name, "hasattr": has_by_name})
@@ -100,7 +128,7 @@ def guard_functions_of(path: str) -> None:
     unguarded = CodeGenerator.get_Attribute
 
     def get_attribute(generator: CodeGenerator, value: Any, name: str) -> Any:
-        if generator.file_name == path:
+        if generator.file_name == path and not _is_of_operator(value, name):
             check(value, name)
         return unguarded(generator, value, name)
 

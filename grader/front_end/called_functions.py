@@ -21,6 +21,7 @@ POINTER = re.compile(r"pointer<")
 SHAPES_OF_DOT = re.compile(r"equal ranks|equal reduction dim|compatible for matmul|must be either 2D or 3D")
 SMALL_DOT = re.compile(r"Input shapes should have .*K >= (\d+)")
 OWN_ARGUMENTS = frozenset({"_semantic", "_generator", "self"})  # which the compiler gives
+UNPACKED = ("not enough values to unpack", "list index out of range")  # Triton 3.9; 3.6 and 3.7
 ON_THE_HOST = frozenset({"cdiv", "next_power_of_2"})  # of the module triton
 
 
@@ -31,7 +32,7 @@ def call_in_other_words(message: str, frames: list[FrameType], node: ast.AST | N
     if isinstance(node, ast.BinOp | ast.AugAssign):
         return _of_an_operator(message, frames, node)
     value = node.value if isinstance(node, ast.Assign) else None
-    if isinstance(value, ast.Attribute) and value.attr == "shape" and message.startswith("not enough values to unpack"):
+    if isinstance(value, ast.Attribute) and value.attr == "shape" and message.startswith(UNPACKED):
         return f"no shape: {_short(value.value)}"
     return ""
 
@@ -99,7 +100,9 @@ def _shape(value: tl.tensor) -> str:
 
 
 def _of_an_operator(message: str, frames: list[FrameType], node: ast.BinOp | ast.AugAssign) -> str:
-    """Returns the message about x_ptr * y, about an address with a fraction for an offset, or about x ^ 2; else ""."""
+    """Returns the message about a @ b, x ** 2 and x ^ 2, about x_ptr * y, or about a fraction as an offset; else ""."""
+    if unknown := {ast.MatMult: "@", ast.Pow: "**"}.get(type(node.op)):
+        return f"no operator: {unknown}"
     found = OPERANDS.search(message)
     if found is None:
         return ""

@@ -22,6 +22,8 @@ def compile_failure(error: CompilationError, tree: ast.Module) -> Failure:
     refusals = [link for link in chain if isinstance(link, CompilationError)]
     last = chain[-1]
     message = refusals[-1].error_message or (text_of(last) if last is not refusals[-1] else "")
+    if message == repr(last) and not isinstance(last, KeyError):  # as releases before 3.9 write it
+        message = text_of(last) or message
     if isinstance(last, KeyError) and UNFINISHED.search(message):
         message = "a kernel, or a function of one, calls itself: the compiler writes each into its caller"
     elif isinstance(last, RecursionError):

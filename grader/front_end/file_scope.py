@@ -30,9 +30,9 @@ from grader.front_end.told_values import (
     tuple_class,
 )
 from grader.front_end.triton_text_api import JITCallable
-from grader.submission.kernel_names import FileNames
+from grader.submission.kernel_names import CONSTEXPR_FUNCTIONS, FileNames
 
-DECORATORS = ("triton.jit", "triton.constexpr_function")
+DECORATORS = ("triton.jit", *CONSTEXPR_FUNCTIONS)
 LASTING = (
     NoneType, bool, int, float, str, tl.dtype, ast.FunctionDef, JITCallable, FunctionType, BuiltinFunctionType,
     ModuleType, type,
@@ -96,7 +96,11 @@ class FileScope:
         if self.scopes.path(call.func, around) not in DECORATORS or len(call.args) != 1:
             return []
         bindings = around.bindings(call.args[0].id) if isinstance(call.args[0], ast.Name) else []
-        made = [one.made_by for one in bindings if one.made_by is not call]  # kernel = triton.jit(kernel)
+        own = next((place for place, one in enumerate(bindings) if one.made_by is call), None)
+        if own is not None and bindings[own].is_certain:  # kernel = triton.jit(kernel): what follows is made of it
+            later = [one for one in bindings[own + 1 :] if one.is_from_inside]
+            bindings = [*since(call.lineno, bindings[:own]), *later]
+        made = [one.made_by for one in bindings if one.made_by is not call]
         return [one for one in self.names.bodies if made == [one]]
 
     def default(self, function: ast.FunctionDef, parameter: str, default: ast.expr, told: list | None) -> Any:

@@ -154,6 +154,8 @@ def _shapes(error: BaseException, frames: list[FrameType], node: ast.AST | None)
                 return f"a product of {a} and {b}"
             if len(a) == len(b) == len(added) == 2 and added != [a[0], b[1]]:
                 return f"an accumulator of shape {added} for {[a[0], b[1]]}"
+        elif frame.f_code.co_name == "split" and (shape := _shape(held.get("a"))) and shape[-1] != 2:
+            return f"a split of {shape}"
         elif frame.f_code.co_name == "validate_store_like":
             block, value = (_shape(held.get(name)) for name in ("desc", "value"))
             descriptor = getattr(getattr(node, "func", None), "value", None)

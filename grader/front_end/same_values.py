@@ -17,6 +17,12 @@ NO_TEXT = "the text of a function or a class is not fixed; a text is made of num
 NO_EQUALITY = "a function, a class and a NaN in a tuple have no equality; compare numbers, texts and dtypes"
 NO_CLASS = "the class of a tuple with names is not known; pass a number that says which one it is"
 NO_ORDER = "a set has a fixed order for numbers alone; use a tuple"
+
+
+class NotFixed(Exception):
+    """A kernel asks for what differs from one process to another; the message is NO_TEXT or its like."""
+
+
 WITH_TEXT = (NoneType, bool, int, float, str, tl.dtype)
 HOLDERS = (tuple, list, dict, set, tl.tuple)
 LOOKING = frozenset({"count", "get", "index", "pop"})  # methods of HOLDERS that compare the values within

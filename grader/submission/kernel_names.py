@@ -21,6 +21,8 @@ from grader.submission.public_names import MODULES, members
 
 MOST_MISSPELT = 100  # names in a file for which a public name with nearly the same spelling is looked for
 MOST_NAME = 60  # characters of a refused name that a sentence shows
+# Decorators of functions that the compiler evaluates; @tl.constexpr makes a constant of a function, which is called.
+CONSTEXPR_FUNCTIONS = ("triton.constexpr_function", "triton.language.constexpr")
 BY_NAME = frozenset({"getattr", "hasattr"})  # allowed with the attribute's name as a literal text
 # Methods of tiles and of tensor descriptors.
 OF_TILES = frozenset({
@@ -35,9 +37,10 @@ OF_TILES = frozenset({
 OF_VALUES = frozenset({
     "ALL", "NONE", "T", "append", "bit_length", "block_shape", "block_type", "count", "dtype", "element_ty",
     "endswith", "extend", "get", "get_block_shapes", "index", "insert", "int_bitwidth", "int_signedness", "is_block",
-    "is_bf16", "is_bool", "is_dtype", "is_floating", "is_fp16", "is_fp32", "is_fp64", "is_fp8", "is_int",
-    "is_int_signed", "is_int_unsigned",
-    "is_integer", "is_ptr", "is_standard_floating", "is_uint8", "items", "itemsize", "keys", "kind", "lower", "name",
+    "is_bf16", "is_bool", "is_const", "is_dtype", "is_floating", "is_fp16", "is_fp32", "is_fp64", "is_fp8",
+    "is_fp8e4b15", "is_fp8e4b8", "is_fp8e4nv", "is_fp8e5", "is_fp8e5b16", "is_int", "is_int1", "is_int16", "is_int32",
+    "is_int64", "is_int8", "is_int_signed", "is_int_unsigned", "is_integer", "is_ptr", "is_standard_floating",
+    "is_uint16", "is_uint32", "is_uint64", "is_uint8", "is_void", "items", "itemsize", "keys", "kind", "lower", "name",
     "nbytes", "ndim", "numel", "pop", "primitive_bitwidth", "rank", "replace", "return_layout", "scalar", "shape",
     "size", "startswith", "strides", "type", "upper", "value", "values",
 })  # fmt: skip
@@ -112,7 +115,7 @@ class FileNames:
         called = {arg.id for call in self.calls for arg in call.args if isinstance(arg, ast.Name)}
         functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
         kernels = [f for f in functions if self._decorated(f, "triton.jit") or f.name in called]
-        constexpr_functions = [f for f in functions if self._decorated(f, "triton.constexpr_function")]
+        constexpr_functions = [f for f in functions if any(self._decorated(f, path) for path in CONSTEXPR_FUNCTIONS)]
         self.kernels = frozenset(kernels)
         self.bodies = dict.fromkeys(kernels + constexpr_functions)  # in this order
         self.near: dict[str, str] = {}  # name that tl lacks -> a public name spelt nearly the same, or ""
@@ -147,7 +150,7 @@ class FileNames:
                 if _first_name(node.value) in found:
                     self.imported = found
                     path = self.path(node.value)
-                    found |= {name: path for name in stored if path in ("triton.jit", "triton.constexpr_function")}
+                    found |= {name: path for name in stored if path in ("triton.jit", *CONSTEXPR_FUNCTIONS)}
         return found
 
     def _fields(self) -> set[str]:

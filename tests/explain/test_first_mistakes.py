@@ -6,6 +6,7 @@ import pytest
 
 from grader import normal
 from tests.conftest import ROOT
+from tests.explain.first_mistakes import BEFORE_39
 
 ADD = """import torch
 import triton
@@ -40,7 +41,11 @@ PICKS = "an index picks no element of a tile: mask and reduce"
 OF_ADDITION = {
     "x_ptr[i]": (LOAD, "x_ptr[i]", f"x_ptr {CANNOT.format('x_ptr')}"),
     "x_ptr[0]": (LOAD, "x_ptr[0]", f"x_ptr {CANNOT.format('x_ptr')}"),
-    "x_ptr[:]": (LOAD, "x_ptr[:]", f"x_ptr {CANNOT.format('x_ptr')}"),
+    "x_ptr[:]": (
+        (LOAD, "x_ptr[:]", "x is an address, and here a number is wanted: tl.load(x) reads what lies there.", 2)
+        if BEFORE_39  # x_ptr[:] is x_ptr there
+        else (LOAD, "x_ptr[:]", f"x_ptr {CANNOT.format('x_ptr')}")
+    ),
     "addresses": (LOAD, "(x_ptr + offs)[i]", f"x_ptr + offs {CANNOT.format('x_ptr + offs')}"),
     "z_ptr[offs] =": (STORE, "z_ptr[offs] = x + y", f"z_ptr {CANNOT.format('z_ptr')}"),
     "z_ptr[offs] +=": (STORE, "z_ptr[offs] += x + y", f"z_ptr {CANNOT.format('z_ptr')}"),

@@ -144,7 +144,7 @@ OF_TRANSPOSES = {
     ),
     "x.shape in kernel": (
         ((M_, "M, N = x_ptr.shape\n    " + M_),),
-        "The compiler refuses line 16: not enough values to unpack (expected 2, got 0).",
+        "The compiler refuses line 16: x_ptr is an address and has no shape: sizes are arguments of the kernel",
         "M, N = x_ptr.shape",
     ),
     "transposed mask other": (

@@ -133,7 +133,7 @@ OF_ROPE = {
     ),
     "tl.split": (
         ((A, "a, e = tl.split(tl.load(q_ptrs, mask=mask))"),),
-        "The compiler refuses line 31: expected last dimension to be 2 for split, got 8.",
+        "The compiler refuses line 31: tl.split takes the two halves of a tile whose last axis has 2 elements, and",
         "a, e = tl.split(tl.load(q_ptrs, mask=mask))",
     ),
     "tl.cat dim": (
