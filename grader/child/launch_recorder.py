@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import torch
@@ -28,6 +29,7 @@ FIRST_ADDRESS = 1 << 44
 ALIGNMENT = 512  # bytes; what CUDA's allocator promises
 MOST_BUFFERS, MOST_LAUNCHES, MOST_CONFIGS, MOST_CONSTANTS = 64, 64, 64, 64
 
+NEGATED = "a view that gives other numbers than its memory holds: torch negates them"
 Filling = torch.Tensor | bool | int | float | complex  # what torch's fill_ takes
 
 
@@ -43,6 +45,7 @@ class LaunchRecorder:
         self.steps: list[dict] = []
         self.refusal: Failure | None = None
         self._addresses: dict[int, tuple[int, int]] = {}  # storage -> (address, number of its buffer)
+        self._noted: list[tuple[torch.Tensor, TensorState]] = []  # each buffer's first tensor, as torch told of it last
         self._alive: list[torch.Tensor] = []  # kept, so that no new storage takes an old one's address
         self._next_address = FIRST_ADDRESS
         self._numbers: dict[str, int] = {}  # a recipe, as text -> number of its kernel
@@ -99,6 +102,7 @@ class LaunchRecorder:
         self._addresses[tensor.untyped_storage()._cdata] = (self._next_address, len(self.buffers))
         self._next_address += (buffer["bytes"] // ALIGNMENT + 2) * ALIGNMENT  # the gap belongs to nobody
         self._alive.append(tensor)
+        self._noted.append((tensor, TensorState.of(tensor)))
         self.buffers.append(buffer)
 
     def _allocated(self, tensor: torch.Tensor, value: Filling | None) -> None:
@@ -133,6 +137,16 @@ class LaunchRecorder:
             step = {"op": "data", "view": self.view(tensor), "bytes": data.hex(), "line": self.refusals.line()}
             self.steps.append(step)
 
+    def check_end(self) -> None:
+        """Raises NotRecordable where torch tells another thing of a tensor than the plan has: memory that was given
+        back, a view that was turned."""
+        with torch._C.DisableTorchFunction():
+            for number, (tensor, noted) in enumerate(self._noted):
+                if (what := noted.other_in(TensorState.of(tensor))) and not self.refusal:
+                    buffer = self.buffers[number]
+                    name = f"the argument {buffer['name']}" if buffer["argument"] else "memory that it allocated"
+                    self._refuse(f"the host function changes {name} in a way that cannot be recorded: {what}")
+
     def address_of(self, tensor: torch.Tensor) -> int:
         """Returns a made-up address, aligned as the real address would be; 0 without elements or without a buffer."""
         address, _ = self._addresses.get(tensor.untyped_storage()._cdata, (0, 0))
@@ -145,6 +159,8 @@ class LaunchRecorder:
         NotRecordable.
         """
         what = f"the argument {name}" if name else "the result"
+        if tensor.is_neg() or tensor.is_conj():
+            self._refuse(f"{what} is {NEGATED}")
         if not has_no_memory(tensor):
             self._refuse(f"{what} lies in the CPU's memory, where a GPU's kernel cannot reach it: allocate it "
                                 "on the input's device, with device=x.device")  # fmt: skip
@@ -169,7 +185,10 @@ class LaunchRecorder:
         }
 
     def view_of(self, tensor: torch.Tensor) -> dict | None:
-        """Returns the tensor's view; None if it lies in none of the call's buffers, or its dtype is not known."""
+        """Returns the view of a result; None if it lies in none of the call's buffers, or its dtype is not known."""
+        if tensor.is_neg() or tensor.is_conj():
+            self.refusal = self.refusal or Failure("not-recordable", message=f"the result is {NEGATED}")
+            return None
         is_here = has_no_memory(tensor) and tensor.untyped_storage()._cdata in self._addresses
         return self.view(tensor) if is_here and dtype_name(tensor) in VIEW_BYTES else None
 
@@ -289,6 +308,27 @@ class LaunchRecorder:
             return self.steps
         finally:
             self.steps = outer
+
+
+@dataclass(frozen=True)
+class TensorState:
+    """What torch tells of a tensor that no step of a plan may change."""
+
+    memory: int
+    bytes: int
+    view: tuple
+
+    @staticmethod
+    def of(tensor: torch.Tensor) -> TensorState:
+        storage = tensor.untyped_storage()
+        view = tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), tensor.dtype, tensor.is_neg()
+        return TensorState(storage._cdata, storage.nbytes(), view)
+
+    def other_in(self, now: TensorState) -> str:
+        """Returns what differs, as the end of a sentence; "" if nothing does."""
+        if now.bytes != self.bytes:
+            return f"its memory has {now.bytes} bytes, and had {self.bytes}"
+        return "" if now == self else "it shows other memory, or in another order"
 
 
 def _constants(launch: TritonLaunch) -> list[list[str]]:

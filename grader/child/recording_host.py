@@ -18,7 +18,7 @@ from grader.child.learner_host import LearnerHost
 from grader.child.pretended_gpu import StandIn, TritonLaunch, stand_in_for
 from grader.child.returned import Description
 from grader.child.serving import ready
-from grader.child.torch_refusals import Refusals
+from grader.child.torch_refusals import Refusals, keep_modes_on
 from grader.child.triton_api import without_a_hash_of_triton
 from grader.wire.messages import CAPABILITY, MULTIPROCESSORS, Failure, GpuModel, RecordRequest, TensorSpec
 
@@ -108,7 +108,9 @@ class RecordingHost(LearnerHost):
             with self.watched_import():  # part of the file is run again
                 stack.enter_context(self.file.with_constants(request.constants))
             stack.enter_context(recorder.on())
-            return entry(*given)
+            returned = entry(*given)
+            recorder.check_end()
+            return returned
 
     def _result(self, recorder: LaunchRecorder, returned: object) -> dict:
         with torch._C.DisableTorchFunction():
@@ -126,6 +128,7 @@ def prepare(model: GpuModel) -> tuple[dict, StandIn]:
     look_through()
     said = ready({"triton": triton.__version__})
     without_a_hash_of_triton()
+    keep_modes_on(lambda message: stand_in.pretence.refuse(message))
     kernel = _first_kernel.warmup(triton.MockTensor(tl.float32), grid=(1,))
     _ = kernel.key, kernel.metadata  # the compiler's own start, once for all children
     return said, stand_in

@@ -8,16 +8,20 @@ fine where it copies nothing. A refusal is recorded as well as raised, so that n
 from __future__ import annotations
 
 import dis
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 import torch
+import torch.utils._python_dispatch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import grader
 from grader.child.printed import hidden
 from grader.child.tensors import has_no_memory
 
@@ -160,6 +164,44 @@ def _fill_value(name: str, args: tuple) -> object:
     if "full" in name or name == "fill_":
         return args[FILL_VALUE_AT[name]]
     return 1 if "ones" in name else 0
+
+
+# Of torch's private parts: what lets operations pass by its modes.
+SWITCHES: dict[Any, tuple[str, ...]] = {
+    torch._C: (
+        "DisableTorchFunction", "DisableTorchFunctionSubclass", "ExcludeDispatchKeyGuard",
+        "_AutoDispatchBelowADInplaceOrView", "_AutoDispatchBelowAutograd", "_DisableTorchDispatch",
+        "_ExcludeDispatchKeyGuard", "_ForceDispatchKeyGuard", "_IncludeDispatchKeyGuard", "_PreserveDispatchKeyGuard",
+        "_SetExcludeDispatchKeyGuard", "_pop_torch_dispatch_stack", "_pop_torch_function_stack", "_set_dispatch_mode",
+        "_set_skip_next_torch_function", "_skip_one_hop_torch_function", "_unset_dispatch_mode",
+    ),
+    torch.utils._python_dispatch: (
+        "_disable_current_modes", "_disable_infra_mode", "_pop_mode", "_pop_mode_temporarily", "_unset_infra_mode",
+    ),
+    torch.overrides: ("_pop_mode", "_pop_mode_temporarily"),
+    torch._ops.OpOverload: ("redispatch", "_op_dk"),
+}  # fmt: skip
+MAY_SWITCH = tuple(os.path.join(os.path.dirname(one.__file__ or ""), "") for one in (torch, grader))
+
+
+def keep_modes_on(refuse: Callable[[str], Any]) -> None:
+    """Makes torch's ways around its modes refuse all callers but torch and the grader, for the rest of this process.
+
+    `refuse` raises. A file that goes further, into torch's own frames, can do so: docs/threat_model.md.
+    """
+    for owner, names in SWITCHES.items():
+        for name in names:
+            if hasattr(owner, name):
+                setattr(owner, name, _switch(getattr(owner, name), name, refuse))
+
+
+def _switch(original: Callable, name: str, refuse: Callable[[str], Any]) -> Callable:
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if not sys._getframe(1).f_code.co_filename.startswith(MAY_SWITCH):
+            refuse(f"{name} of torch hides what the host function does")
+        return original(*args, **kwargs)
+
+    return called
 
 
 class _NoModes(torch._C._DisableTorchDispatch):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
 from grader.operations.evidence import Evidence
-from grader.sentences import Sentence
+from grader.sentences import Said, Sentence
 from grader.submission.text import calls_of
-from grader.wire.messages import ASSUME, MAX_CONSTANCY, MAX_CONTIGUOUS, MULTIPLE_OF, UNALIGNED
+from grader.wire.messages import ASSUME, COUNTER, GATHER, MAX_CONSTANCY, MAX_CONTIGUOUS, MULTIPLE_OF, UNALIGNED
 from grader.wire.reply import BrokenPromise
 
 
@@ -31,6 +31,14 @@ class Promise(Sentence):
         "tl.max_contiguous in line {line} promises what does not hold for program {program}: the values begin again in "
         "the middle of a run, and go on from places that are not the promised multiples."
     )
+    GATHER = (
+        "tl.gather in line {line} gets an index outside of the tile for program {program}: what it reads there is no "
+        "element, and a GPU may end the kernel. Put where() around the index, in lanes that are masked too."
+    )
+    COUNTER = (
+        "The counter of the loop in line {line} leaves its type for program {program}: behind 2147483647 comes "
+        "-2147483648, which is less than the end, and the loop goes on. Let it count in 64 bits, or by blocks."
+    )
     ENDS_THE_KERNEL = (
         "Where neighbours lie side by side in memory, a thread that believes it moves several at once, from an address "
         "that is no multiple of their bytes: that ends the kernel. Values that are clamped to 0 do no such harm."
@@ -47,6 +55,8 @@ SENTENCES = {
     MULTIPLE_OF: Promise.MULTIPLE_OF,
     MAX_CONTIGUOUS: Promise.MAX_CONTIGUOUS,
     MAX_CONSTANCY: Promise.MAX_CONSTANCY,
+    GATHER: Promise.GATHER,
+    COUNTER: Promise.COUNTER,
     UNALIGNED: Promise.UNALIGNED,
 }
 
@@ -61,9 +71,11 @@ def broken(evidence: Evidence, promise: BrokenPromise, changed: str = "") -> Ver
         sentence = SENTENCES[promise.what](line=line, program=program)
     else:
         sentence = Promise.OTHER(function=promise.what, line=line, program=program)
-    why = Promise.CHANGES(element=changed) if changed else Promise.IS_BELIEVED()
+    why: Said | None = Promise.CHANGES(element=changed) if changed else Promise.IS_BELIEVED()
     if promise.what == UNALIGNED:
         why = Promise.ENDS_THE_KERNEL()
+    elif promise.what in (GATHER, COUNTER):
+        why = None
     return failed(Cause.FALSE_PROMISE, sentence, why, evidence.source_line(line), kind="cause", line=line)
 
 

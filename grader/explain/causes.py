@@ -17,6 +17,7 @@ class Cause(StrEnum):
     NO_FILE = "no-file"
     UNREADABLE = "unreadable"
     TOO_LONG = "too-long"
+    TOO_MANY_NODES = "too-many-nodes"
     ENCODING = "encoding"
     OTHER_ENCODING = "other-encoding"
     SYNTAX = "syntax"
@@ -80,10 +81,12 @@ class Cause(StrEnum):
     RACE = "race"
     WARP_ORDER = "warp-order"
     COMPILER_RACE = "compiler-race"
+    LOAD_AHEAD = "load-ahead"
     UNINITIALISED_READ = "uninitialised-read"
     NO_OTHER = "no-other"
     OFFSET_OVERFLOW = "offset-overflow"
     FALSE_PROMISE = "false-promise"
+    LEFT_OPEN = "left-open"
     NOT_ZEROED = "not-zeroed"
 
     # Wrong values in a result of any operation.

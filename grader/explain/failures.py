@@ -50,6 +50,9 @@ class Failures(Sentence):
     NO_FILE = "{name} is a pipe, a device or a folder: an ordinary text file is graded."
     UNREADABLE = "{name} cannot be read: {message}."
     TOO_LONG = "{name} is larger than 1 MiB: a kernel file is a few dozen lines."
+    TOO_MANY_NODES = (
+        "{name} has more than 20000 names, numbers, operators and statements: a kernel file has one or two thousand."
+    )
     NOT_UTF_8 = "{name} is not UTF-8 text from line {line} on ({message}): save it as UTF-8."
     OTHER_ENCODING = "Line {line} of {name} says that its text is {message}: save it as UTF-8, and leave that line out."
     SYNTAX = "Line {line} of {name} is not valid Python: {message}."
@@ -146,6 +149,10 @@ class Failures(Sentence):
     TOO_MANY_PROCESSES = "{what} started more than {most} processes and threads."
     ENDED = "{what} ended its process (exit status {status}) instead of coming to its end."
     ADVICE_NO_EXIT = "Remove the call that ends it, such as os._exit."
+    WORK = (
+        "{what} was stopped: its kernels have carried out {count} operations in all calls together, twice as many as "
+        "any right kernel of the course. Larger blocks, or more programs, make fewer turns of a loop."
+    )
     GARBLED = "{what} left its process unable to answer ({message})."
     ADVICE_DESCRIPTORS = "Your file must leave file descriptors and the grader alone."
 
@@ -166,6 +173,7 @@ OF_FILES = {
     "no-file": Failures.NO_FILE,
     "unreadable": Failures.UNREADABLE,
     "too-long": Failures.TOO_LONG,
+    "too-many-nodes": Failures.TOO_MANY_NODES,
     "encoding": Failures.NOT_UTF_8,
     "other-encoding": Failures.OTHER_ENCODING,
     "syntax": Failures.SYNTAX,
@@ -306,6 +314,8 @@ def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Ex
     what, kind = (f"Importing {submission.path.name}", "file") if at_import else (exercise.entry, "ended")
     if how.how == "time":
         return out_of_time(what, kind, how, at_import, submission)
+    if how.how == "work":
+        return failed(Cause.TIME_LIMIT, Failures.WORK(what=what, count=how.detail), kind=kind)
     if how.how == "signal":
         return failed(Cause.CRASH, _crash(what, int(how.detail)), kind=kind)
     if how.how == "processes":

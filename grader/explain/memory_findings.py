@@ -99,6 +99,11 @@ class Memory(Sentence):
     )
     ANY_ORDER = "Programs run in any order, or at once: the result depends on which comes first."
 
+    LOAD_AHEAD = (
+        "The load in line {line} reads what an earlier iteration has stored in line {stored}, and begins before: the "
+        "compiler begins the loads of a loop with num_stages ahead, and asks for no store. Keep the value in a "
+        "variable, or ask for num_stages=1."
+    )
     INPUT_CHANGED = "The kernel writes to {name}, an input: it has to stay as it is."
     SHOWN_WRITE = "Program {program} writes {name}[{index:,}], and {count:#element} in all."
     LANE_CONFLICT = "Two lanes of one store write different values to the same element: which one stays is undefined."
@@ -311,5 +316,8 @@ def _inside_one_program(evidence: Evidence, finding: Finding) -> Verdict:
     if finding.kind == "lane-conflict":
         sentence, shown = Memory.LANE_CONFLICT(), Memory.SHOWN_CONFLICT(**touched)
         return _memory(evidence, finding, Cause.LANE_CONFLICT, sentence, shown)
+    if finding.kind == "load-ahead-of-store":
+        sentence = Memory.LOAD_AHEAD(line=finding.line, stored=(finding.other_program or [0])[0])
+        return _memory(evidence, finding, Cause.LOAD_AHEAD, sentence, Memory.SHOWN_READ(**touched))
     sentence, shown = Memory.UNINITIALISED_READ(name=finding.argument), Memory.SHOWN_READ(**touched)
     return _memory(evidence, finding, Cause.UNINITIALISED_READ, sentence, shown)

@@ -111,6 +111,21 @@ def refuse(node: Placed, why: str = "") -> NoReturn:
     raise NotEvaluated(f"line {node.lineno}: a constexpr function cannot hold `{what}` here{why and f': {why}'}")
 
 
+class _WithoutNames(dict):
+    """A view of other names and their values, as they are when asked for, without some of them."""
+
+    def __init__(self, names: Mapping[str, Any], hidden: set[str]) -> None:
+        self._names, self._hidden = names, hidden
+
+    def __contains__(self, name: object) -> bool:
+        return name not in self._hidden and name in self._names
+
+    def __missing__(self, name: str) -> Any:
+        if name in self._hidden:
+            raise KeyError(name)
+        return self._names[name]
+
+
 class Evaluation:
     """A call: `own` holds the values of its own names, `local` the names that are never looked for in other scopes."""
 
@@ -341,7 +356,8 @@ class Evaluation:
     def _items(self, node: Comprehension, item: Callable[[Evaluation], Any]) -> Iterator:
         """Returns an iterator over the items of a comprehension, whose names are seen only in it."""
         own = {inner.id for inner in _targets_of(node) if isinstance(inner, ast.Name)}
-        inside = Evaluation(self.scope, ChainMap({}, self.own), self.local | own)
+        around = _WithoutNames(self.own, own)  # a name of its own has no value before it gets one
+        inside = Evaluation(self.scope, ChainMap({}, around), self.local | own)
         first = self.value(node.generators[0].iter)
         return (item(inside) for _ in inside._rounds(node.generators, first))
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from grader.interpreter.lost_offsets import Lost
 from grader.interpreter.memory import CheckedMemory
-from grader.ttir.module import SourcePlace
+from grader.interpreter.pipelined_loads import PipelinedLoop
+from grader.ttir.module import Operation, SourcePlace
 
 MOST_STEPS = 3_000_000  # operations carried out in one launch; an operation counts once for a whole batch
 MOST_LANES = 1 << 35  # elements that these operations yield in total
@@ -71,6 +72,7 @@ class Batch:
     waits: bool = False  # programs may wait for each other, so they run one at a time
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison", "zero" or "lowest"
     fill_lines: list[int] | None = None  # lines of the loads that `fill` is for; None: all. Others hold "poison"
+    pipelined: Mapping[Operation, PipelinedLoop] = field(default_factory=dict)  # loops of the kernel
     believes: bool = False  # takes tl.max_contiguous for true, as a compiled kernel does
     until: float = math.inf  # time.process_time() at which the call's time is used up
     programs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int32))

@@ -56,6 +56,8 @@ class InterpretedCall:
     broken: list[dict] = field(default_factory=list)
     overflows: list[dict] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    steps: int = 0
+    lanes: int = 0
 
     def run(self) -> tuple[dict, bytes]:
         """Carries out the call. Returns the fields of the reply and its blob."""
@@ -80,6 +82,8 @@ class InterpretedCall:
             "broken": self.broken,
             "overflows": self.overflows,
             "printed": self.printed,
+            "steps": self.steps,
+            "lanes": self.lanes,
         }
         return reply, blob
 
@@ -182,7 +186,7 @@ class InterpretedCall:
         self.memory.begin_launch(grid, step.dimensions, arguments, ordered=kernel.waits)
         asked = self.request
         batch = self.batch = Batch(
-            self.memory, grid, kernel.waits, asked.fill, asked.fill_lines, asked.believe, self.until
+            self.memory, grid, kernel.waits, asked.fill, asked.fill_lines, kernel.pipelined, asked.believe, self.until
         )
         try:
             self._run(kernel, batch, given, grid)
@@ -190,6 +194,7 @@ class InterpretedCall:
             launch.atomics, launch.unmasked_fills = batch.atomics, batch.unmasked_fills
             launch.float_sums = batch.float_sums
             launch.updated = self._updated(step, arguments)
+            self.steps, self.lanes = self.steps + batch.steps, self.lanes + batch.lanes
             self.memory.end_launch()
             launch.idle = self.memory.idle_programs()
             self.printed += batch.printed

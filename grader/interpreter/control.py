@@ -16,8 +16,10 @@ from grader.interpreter.batch import Batch
 from grader.interpreter.dtypes import over
 from grader.interpreter.endless_loops import WHY, Endless, deciding, stays
 from grader.interpreter.frame import BlockTracer, Frame, ReadyBlock
+from grader.interpreter.promises import note
 from grader.interpreter.registry import carries_out
 from grader.ttir.module import Function, Operation
+from grader.wire.messages import COUNTER
 
 Region = Sequence[ReadyBlock]
 
@@ -126,14 +128,22 @@ def _for(operation: Operation, regions: list[Region], functions: dict[str, Ready
         values, now = frame.values, list(carried)
         distance = high.astype(np.int64) - low
         trips = np.maximum(-(-distance // np.maximum(step.astype(np.int64), 1)), 0)
+        if low.dtype.itemsize < 8:  # the counter that ends the loop wraps around, and the loop goes on
+            after = np.where(trips > 0, low + trips * step, 0)
+            if after.max() > np.iinfo(low.dtype).max:
+                note(frame, COUNTER, operation, after > np.iinfo(low.dtype).max)
         if frame.active is not None:
             trips = np.where(frame.active, trips, 0)
             least = int(np.broadcast_to(trips, (frame.count,))[frame.active].min(initial=0))
         else:
             least = int(trips.min())
-        at = low
+        at, pipelined = low, frame.batch.pipelined.get(operation)
+        if pipelined is not None:
+            frame.batch.memory.pipelined.append(pipelined)
         for turn in range(int(trips.max())):
             frame.batch.spend(1, 1, place)
+            if pipelined is not None:
+                pipelined.iteration = turn
             values[variable] = at
             for number, value in zip(carried_numbers, now):
                 values[number] = value
@@ -144,6 +154,9 @@ def _for(operation: Operation, regions: list[Region], functions: dict[str, Ready
                 new = run_region(body, frame.branch(going))
                 now = [_joined(frame, going, one, other) for one, other in zip(new, now)]
             at = at + step
+        if pipelined is not None:
+            frame.batch.memory.pipelined.remove(pipelined)
+            pipelined.stored.clear()
         return _results(now)
 
     return run

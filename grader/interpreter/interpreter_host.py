@@ -10,6 +10,7 @@ import numpy as np
 
 from grader.interpreter.call import InterpretedCall
 from grader.interpreter.dtypes import Unsupported
+from grader.interpreter.left_open import OtherOutcomes
 from grader.interpreter.program import ReadyKernel
 from grader.interpreter.sampled import SampledCall
 from grader.interpreter.tracing.traced_call import TracedCall
@@ -17,7 +18,7 @@ from grader.ttir.module import BadText
 from grader.ttir.parser import parse
 from grader.wire.frames import unpack_header
 from grader.wire.messages import Failure, InterpretRequest
-from grader.wire.recorded_call import RecordedCall, read_recorded
+from grader.wire.recorded_call import RecordedCall, RecordedKernel, read_recorded
 
 MOST_KERNELS = 256  # kept ready
 
@@ -26,7 +27,7 @@ class InterpreterHost:
     """Answers requests to carry out recorded calls. It knows neither the learner's Python nor Triton."""
 
     def __init__(self) -> None:
-        self.kernels: OrderedDict[tuple[str, str], ReadyKernel] = OrderedDict()
+        self.kernels: OrderedDict[tuple, ReadyKernel] = OrderedDict()
         self._last: tuple[tuple, RecordedCall] | None = None  # read last: most calls come several times in a row
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
@@ -47,7 +48,7 @@ class InterpreterHost:
         recorded = self._recorded(request, blob)
         try:
             texts = (blob[start : start + size].decode() for start, size in request.texts)
-            kernels = {number: self._kernel(request.filename, text) for number, text in enumerate(texts) if text}
+            kernels = {n: self._kernel(request, text, recorded.kernels[n]) for n, text in enumerate(texts) if text}
         except (Unsupported, BadText) as error:
             failure = Failure("not-known", type(error).__name__, str(error))
             return {"kind": "ran", "error": asdict(failure)}, b""
@@ -55,7 +56,9 @@ class InterpreterHost:
             kernel.begin_call()
         reply, data = kind(request, recorded, kernels, inputs).run()
         reached, left_out = (set().union(*(kernel.lines(ran) for kernel in kernels.values())) for ran in (True, False))
-        return {"kind": "ran", "reached": sorted(reached), "left_out": sorted(left_out), **reply}, data
+        open_ = set().union(*(kernel.other.taken for kernel in kernels.values() if kernel.other is not None))
+        told = {"reached": sorted(reached), "left_out": sorted(left_out), "left_open": list(map(asdict, open_))}
+        return {"kind": "ran", **told, **reply}, data
 
     def _recorded(self, request: InterpretRequest, blob: bytes) -> RecordedCall:
         start, size = request.recorded
@@ -64,11 +67,22 @@ class InterpreterHost:
             self._last = (text, given), read_recorded(unpack_header(text), request.arguments)
         return self._last[1]
 
-    def _kernel(self, filename: str, text: str) -> ReadyKernel:
-        kernel = self.kernels.pop((filename, text), None)
+    def _kernel(self, request: InterpretRequest, text: str, recorded: RecordedKernel) -> ReadyKernel:
+        options = recorded.recipe.options
+        contracts, stages = bool(options.get("enable_fp_fusion", True)), int(options.get("num_stages", 1))
+        key = request.filename, text, request.other, tuple(request.other_at), contracts, stages
+        kernel = self.kernels.pop(key, None)
         if kernel is None:
-            kernel = ReadyKernel(parse(text, filename))
-        self.kernels[filename, text] = kernel
+            kernel = ReadyKernel(parse(text, request.filename), stages, _other_outcomes(request, contracts))
+        self.kernels[key] = kernel
         if len(self.kernels) > MOST_KERNELS:
             self.kernels.popitem(last=False)
         return kernel
+
+
+def _other_outcomes(request: InterpretRequest, contracts: bool) -> OtherOutcomes | None:
+    """Returns the choice of outcomes that a request asks for; None for the usual ones."""
+    if not request.other:
+        return None
+    kind, line = request.other_at or ("", 0)
+    return OtherOutcomes(request.other, (kind, line) if kind else None, contracts)

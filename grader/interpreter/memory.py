@@ -18,6 +18,7 @@ from grader.interpreter.access_parts import Access, Part, conflicts, in_rounds, 
 from grader.interpreter.buffers import FILLS, SHIFT, Argument, Buffer, base_of
 from grader.interpreter.findings import MOST_REPORTS, Reports, Seen, Turn
 from grader.interpreter.meetings import Meetings
+from grader.interpreter.pipelined_loads import PipelinedLoop
 from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Units
 from grader.interpreter.traffic import ProgramGroups, count_instruction, is_increasing, starts_of_runs
 from grader.interpreter.views import BufferView
@@ -44,6 +45,7 @@ class CheckedMemory:
         self.reports = Reports()
         self.launches = self.batches = self.accesses = 0
         self.order: Order | None = None
+        self.pipelined: list[PipelinedLoop] = []  # the loops under way that begin loads ahead
         self._begin((1, 1, 1), 3, [])
 
     # ---- buffers, launches and batches -------------------------------------------------------------------------
@@ -282,6 +284,11 @@ class CheckedMemory:
             sights = shadow.note_atomic(units, owners, self.order)
         for sight in sights:
             self._report_sight(sight, part, owners, each, access)
+        for loop in self.pipelined:
+            if access.kind != "load":
+                loop.note_store(shadow, units, access.place.line)
+            elif (early := loop.early(shadow, units, owners, access.place.line)) is not None:
+                self._report("load-ahead-of-store", access, part.argument, *self._by_unit(part, owners, each), *early)
         if access.kind != "load" and buffer.read_only:
             self._report("input-written", access, part.argument, part.offsets, part.programs)
         self._count(part, access, units, owners)
@@ -324,14 +331,21 @@ class CheckedMemory:
     # ---- reports -----------------------------------------------------------------------------------------------
 
     def _report_sight(self, sight: Sight, part: Part, owners: np.ndarray, each: int, access: Access) -> None:
-        offsets = part.offsets if each == 1 else np.repeat(part.offsets, each)
-        self._report(sight.kind, access, part.argument, offsets, owners, sight.bad, sight.others)
+        self._report(sight.kind, access, part.argument, *self._by_unit(part, owners, each), sight.bad, sight.others)
+
+    @staticmethod
+    def _by_unit(part: Part, owners: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the offset and the program of each unit of an access whose lanes have `each` units."""
+        return part.offsets if each == 1 else np.repeat(part.offsets, each), owners
 
     def _report(
         self, kind: str, access: Access, argument: Argument | None, offsets: np.ndarray, programs: np.ndarray,
         bad: np.ndarray | None = None, others: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        """Reports a mistake of the lanes `bad` (None: all). `offsets`, `programs` and `others` are by lane."""
+        """Reports a mistake of the lanes `bad` (None: all). `offsets`, `programs` and `others` are by lane.
+
+        `others`: the other program of each; for a load ahead of a store, the store's line.
+        """
         buffer = argument.buffer if argument is not None else None
         first = 0 if bad is None else int(np.argmax(bad))
         program, line = int(programs[first]), access.place.line
@@ -340,7 +354,8 @@ class CheckedMemory:
             other = NOBODY if others is None else int(others[first])
             sharing = [a for a in self.arguments if a is not None and a.buffer is buffer and a is not argument]
             lanes = int(np.count_nonzero(programs == program))
-            seen = Seen(argument, int(offsets[first]), self.name(program), self._name_other(other), lanes, sharing)
+            named = [other] if kind == "load-ahead-of-store" else self._name_other(other)
+            seen = Seen(argument, int(offsets[first]), self.name(program), named, lanes, sharing)
             self.reports.show(kind, buffer, line, turn, seen)
         own = programs if bad is None else programs[bad]
         self.reports.count(kind, buffer, line, own.size, np.unique(own).tolist())

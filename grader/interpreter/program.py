@@ -12,23 +12,28 @@ from grader.interpreter import offset_checks, promises
 from grader.interpreter.control import ReadyFunction, run_region
 from grader.interpreter.frame import Frame, ReadyBlock, ReadyOperation
 from grader.interpreter.known_operations import ACCESSES, entry_of
+from grader.interpreter.left_open import OtherOutcomes, products_in
+from grader.interpreter.pipelined_loads import pipelined_loops
 from grader.interpreter.registry import Maker, OperationEntry
 from grader.ttir.module import Block, Module, Operation
 
 
 class ReadyKernel:
-    """All functions of a module, ready to run.
+    """All functions of a module, ready to run. `stages`: of its pipelined loops, as the launch asks for. `other`: the
+    outcomes of operations that leave open what comes out.
 
     Raises Unsupported for an operation that the interpreter does not know.
     """
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
+    def __init__(self, module: Module, stages: int = 1, other: OtherOutcomes | None = None) -> None:
+        self.module, self.other = module, other
+        self.pipelined = pipelined_loops(module, stages)
         self.functions: dict[str, ReadyFunction] = {}
         self.blocks: list[ReadyBlock] = []  # of all functions and regions
         leading = offset_checks.leading_to_memory(module)
         for name, function in module.functions.items():
             self._leading = {number for home, number in leading if home == name}
+            self._products = products_in(list(function.walk())) if other is not None else {}
             self.functions[name] = ReadyFunction(function, self._region(function.blocks))
         self.entry = self.functions[module.entry.name]
 
@@ -66,8 +71,10 @@ class ReadyKernel:
 
     def _step(self, operation: Operation) -> ReadyOperation:
         entry = entry_of(operation.name)
-        run, stateful = self._prepared(operation, entry), entry.stateful
         leads = bool(self._leading.intersection(operation.results))
+        if (contracted := self._contracted(operation)) is not None and not leads:
+            return contracted
+        run, stateful = self._prepared(operation, entry), entry.stateful
         checked = offset_checks.with_checks(operation, run, stateful, leads)
         run, stateful = (run, stateful) if checked is None else (checked, True)
         if promises.has_hints(operation):
@@ -76,10 +83,28 @@ class ReadyKernel:
 
     def _prepared(self, operation: Operation, entry: OperationEntry) -> Callable:
         if entry.fold:
-            return _Fold(operation, self._region(operation.regions[0]), entry.make)
+            return _Fold(operation, self._region(operation.regions[0]), self._maker(entry))
         if entry.control:
             return entry.make(operation, [self._region(blocks) for blocks in operation.regions], self.functions)
-        return entry.make(operation)
+        return self._maker(entry)(operation)
+
+    def _maker(self, entry: OperationEntry) -> Maker:
+        other = self.other
+        if other is None:
+            return entry.make
+        return lambda operation, *evaluate: other.of(operation, *evaluate) or entry.make(operation, *evaluate)
+
+    def _contracted(self, operation: Operation) -> ReadyOperation | None:
+        """Returns a sum or a difference of a product as one operation with one rounding; None for any other."""
+        if self.other is None or operation.name not in ("arith.addf", "arith.subf"):
+            return None
+        at = next((at for at in (0, 1) if operation.operands[at] in self._products), None)
+        if at is None:
+            return None
+        product = self._products[operation.operands[at]]
+        run = self.other.contracted(operation, at)
+        operands = (*product.operands, operation.operands[1 - at])
+        return None if run is None else ReadyOperation(run, operands, operation.results, False, operation)
 
 
 class _Fold:

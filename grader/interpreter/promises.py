@@ -45,9 +45,9 @@ def with_hints(operation: Operation, run: Callable, stateful: bool) -> Callable:
             return _believed(spelled_out(out, shape), promised.get(CONTIGUITY, []))
         bad = _false_hint(spelled_out(out, shape), promised)
         if bad is not None:
-            _note(frame, HINTS[bad[0]], operation, bad[1])
+            note(frame, HINTS[bad[0]], operation, bad[1])
             if bad[0] == CONTIGUITY:
-                _note(frame, UNALIGNED, operation, _unaligned(spelled_out(out, shape), promised))
+                note(frame, UNALIGNED, operation, _unaligned(spelled_out(out, shape), promised))
         return out
 
     return checked
@@ -113,7 +113,8 @@ def _false_hint(x: np.ndarray, promised: dict[str, list[int]]) -> tuple[str, np.
     return None
 
 
-def _note(frame: Frame, what: str, operation: Operation, bad: np.ndarray | np.bool_) -> None:
+def note(frame: Frame, what: str, operation: Operation, bad: np.ndarray | np.bool_) -> None:
+    """Keeps that a promise does not hold, with the first active program for which it does not."""
     bad = np.broadcast_to(bad, (frame.count,)) & frame.everyone()
     if bad.any() and len(frame.batch.broken) < MOST_BROKEN:
         program = int(frame.batch.programs[int(np.argmax(bad)) % frame.batch.count])
@@ -124,7 +125,7 @@ def _note(frame: Frame, what: str, operation: Operation, bad: np.ndarray | np.bo
 @carries_out("llvm.intr.assume", stateful=True)
 def _assume(operation: Operation) -> Callable:
     def run(frame: Frame, truth: np.ndarray) -> None:
-        _note(frame, ASSUME, operation, ~truth.reshape(len(truth), -1).all(axis=1))
+        note(frame, ASSUME, operation, ~truth.reshape(len(truth), -1).all(axis=1))
 
     return run
 

@@ -46,14 +46,15 @@ def only_operation(op: Operation) -> str:
     return combine.name if simple and block.types[0] == block.types[1] else ""
 
 
-def _ufunc(op: Operation, dtype: np.dtype) -> np.ufunc | None:
+def whole_function(op: Operation) -> np.ufunc | None:
+    """Returns the function of numpy that the region is; None for any other region."""
     name = only_operation(op)
     if name not in _WHOLE:
         return None
-    return ON_BITS[name] if dtype == BOOL else _WHOLE[name]
+    return ON_BITS[name] if dtype_of(op.operand_types[0]) == BOOL else _WHOLE[name]
 
 
-def _axis(op: Operation) -> tuple[int, int]:
+def axis_of(op: Operation) -> tuple[int, int]:
     """Returns the axis of the arrays along which the operation works, and its length in the text.
 
     Raises Unsupported for a length that is no power of two, and for operands of different shapes.
@@ -71,9 +72,9 @@ def _axis(op: Operation) -> tuple[int, int]:
 
 @carries_out("tt.reduce", stateful=True, fold=True)
 def _reduce(op: Operation, evaluate: Region) -> Computed:
-    axis, size = _axis(op)
+    axis, size = axis_of(op)
     dtype = dtype_of(op.operand_types[0])
-    whole = _ufunc(op, dtype)
+    whole = whole_function(op)
     if whole is None:
         return _reduce_by_region(op, evaluate, axis, size)
     if only_operation(op) in _CHOICES:
@@ -113,7 +114,7 @@ def _tree(function: Callable[..., np.ndarray], axis: int, size: int) -> Computed
     return fold
 
 
-def _in_front(xs: tuple[np.ndarray, ...], axis: int, size: int) -> tuple[list[np.ndarray], tuple[int, ...]]:
+def in_front(xs: tuple[np.ndarray, ...], axis: int, size: int) -> tuple[list[np.ndarray], tuple[int, ...]]:
     """Returns each array as [size, all other axes in one], and the shape of the other axes."""
     shape = list(np.broadcast_shapes(*[x.shape for x in xs]))
     shape[axis] = size
@@ -121,7 +122,7 @@ def _in_front(xs: tuple[np.ndarray, ...], axis: int, size: int) -> tuple[list[np
     return [np.moveaxis(np.broadcast_to(x, shape), axis, 0).reshape(size, -1) for x in xs], rest
 
 
-def _combine(evaluate: Region, left: list[np.ndarray], right: list[np.ndarray]) -> list[np.ndarray]:
+def combine(evaluate: Region, left: list[np.ndarray], right: list[np.ndarray]) -> list[np.ndarray]:
     """Returns the results of the region for arrays [n, rest], which it sees flat; they are [n, rest] too."""
     shape = left[0].shape
     flat = [np.ascontiguousarray(x).reshape(-1) for x in (*left, *right)]
@@ -132,11 +133,11 @@ def _reduce_by_region(op: Operation, evaluate: Region, axis: int, size: int) -> 
     single = len(op.operand_types) == 1
 
     def reduce(*xs: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
-        parts, rest = _in_front(xs, axis, size)
+        parts, rest = in_front(xs, axis, size)
         left = size
         while left > 1:
             left //= 2
-            parts = _combine(evaluate, [x[:left] for x in parts], [x[left:] for x in parts])
+            parts = combine(evaluate, [x[:left] for x in parts], [x[left:] for x in parts])
         out = tuple(x.reshape(rest) for x in parts)
         return out[0] if single else out
 
@@ -148,17 +149,17 @@ def _reduce_by_region(op: Operation, evaluate: Region, axis: int, size: int) -> 
 
 @carries_out("tt.scan", stateful=True, fold=True)
 def _scan(op: Operation, evaluate: Region) -> Computed:
-    axis, size = _axis(op)
+    axis, size = axis_of(op)
     dtype = dtype_of(op.operand_types[0])
     backward = bool(op.attributes.get("reverse", False))
-    whole, single = _ufunc(op, dtype), len(op.operand_types) == 1
+    whole, single = whole_function(op), len(op.operand_types) == 1
     if whole is not None and not is_float(dtype):
         return _on_unsigned(op, _accumulate(whole, axis, op.operand_types[0].shape, backward))
     if whole is not None:
         return _running_sum(rounding_each(whole, dtype), axis, op.operand_types[0].shape, backward)
 
     def scan(*xs: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
-        parts, rest = _in_front(xs, axis, size)
+        parts, rest = in_front(xs, axis, size)
         if backward:
             parts = [x[::-1] for x in parts]
         parts = _running(evaluate, parts, size)
@@ -177,7 +178,7 @@ def _running(evaluate: Region, parts: list[np.ndarray], size: int) -> list[np.nd
     """
     distance = 1
     while distance < size:
-        further = _combine(evaluate, [x[:-distance] for x in parts], [x[distance:] for x in parts])
+        further = combine(evaluate, [x[:-distance] for x in parts], [x[distance:] for x in parts])
         parts = [np.concatenate([x[:distance], new]) for x, new in zip(parts, further)]
         distance *= 2
     return parts

@@ -13,8 +13,11 @@ import numpy as np
 
 from grader.interpreter.conversions import same
 from grader.interpreter.dtypes import Unsupported, constant, dtype_of, is_float, over, spelled_out, unsigned
+from grader.interpreter.frame import Frame
+from grader.interpreter.promises import note
 from grader.interpreter.registry import Computed, carries_out
 from grader.ttir.module import Dense, Operation
+from grader.wire.messages import GATHER
 
 
 def always(x: np.ndarray) -> Callable[[], np.ndarray]:
@@ -152,16 +155,19 @@ def _cat(op: Operation) -> Computed:
     return join
 
 
-@carries_out("tt.gather")
-def _gather(op: Operation) -> Computed:
+@carries_out("tt.gather", stateful=True)
+def _gather(op: Operation) -> Callable:
     """Returns the function that gathers elements.
 
-    An index outside of the tensor, which is undefined, gets the nearest element.
+    An index outside of the tensor is noted: a GPU reads other memory there. It gets the nearest element.
     """
     axis, source_type, index_type = op.attributes["axis"] + 1, *op.operand_types
     last = source_type.shape[axis - 1] - 1
 
-    def gather(source: np.ndarray, index: np.ndarray) -> np.ndarray:
+    def gather(frame: Frame, source: np.ndarray, index: np.ndarray) -> np.ndarray:
+        outside = (index < 0) | (index > last)
+        if outside.any():
+            note(frame, GATHER, op, outside.reshape(len(outside), -1).any(axis=1))
         source, index = same_programs(spelled_out(source, source_type.shape), spelled_out(index, index_type.shape))
         return np.take_along_axis(source, np.clip(index, 0, last).astype(np.int64, copy=False), axis)
 

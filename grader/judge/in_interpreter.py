@@ -19,6 +19,7 @@ from grader.explain import (
     host_functions,
     masked_lanes,
     offset_overflows,
+    open_outcomes,
     products_of_sums,
     second_calls,
 )
@@ -69,7 +70,9 @@ class Interpreted:
         verdict = self._first_call(trial, inputs, first)
         if verdict.outcome == PASS and twice:
             meetings = self.orders_of_warps.are_in_question(trial, inputs, first)
-            second = self.run.call(trial, inputs, again=True, order="reverse", fill="zero", meetings=meetings)
+            second = self.run.call(
+                trial, inputs, again=True, order="reverse", fill="zero", meetings=meetings, other=self._other
+            )
             verdict = self._second_call(trial, inputs, first, second) or verdict
             if verdict.outcome == PASS and second.meetings:
                 verdict = self.orders_of_warps.verdict(trial, inputs, second) or verdict
@@ -226,15 +229,22 @@ class Interpreted:
     def _second_call(self, trial: Trial, inputs: list[Argument], first: Reply, second: Reply) -> Verdict | None:
         """Returns what is wrong with a second call on the same inputs, in reverse order and with zeros in masked lanes.
 
-        None if it gives the same bits, or if sums by atomics differ within their bound.
+        What the language leaves open comes out otherwise. None if it gives the same bits, or if results that may be
+        rounded otherwise, or summed in another order by atomics, are within their bound.
         """
         early = self._before_values(trial, inputs, second)
         if early is not None:
-            return second_calls.not_in_the_first(early, trial.exercise.entry)
+            found = self._left_open(trial, inputs, second)
+            return found or second_calls.not_in_the_first(early, trial.exercise.entry)
         changed = _changed(first, second)
         if not changed and not second.findings:
             return None
         results = self._compared(trial, inputs, second)
+        right = all(evidence.comparison.right for evidence in results)
+        if right and not second.findings and any(one.rounds for one in second.left_open):
+            return None
+        if (not right or second.findings) and (found := self._left_open(trial, inputs, second)) is not None:
+            return found
         memory = memory_verdict(results[0])
         if memory is not None:
             return memory
@@ -245,12 +255,28 @@ class Interpreted:
             (evidence,) = (one for one in results if one.returns == changed[0])
             evidence = replace(evidence, reply=first)
             return masked_lanes.no_other(evidence, self._load_that_matters(evidence, lines))
-        right = all(evidence.comparison.right for evidence in results)
         if right and any(launch.atomics for launch in first.launches):
             return None  # atomic sums may come in any order; both results are within the bound
         if (not there or not _changed(third, first)) and not self._differs_again(trial, inputs, first):
             return _order_matters(changed[0], first, second)
         return second_calls.another_result(changed[0], results[0].wanted.is_alone)
+
+    def _left_open(self, trial: Trial, inputs: list[Argument], second: Reply) -> Verdict | None:
+        """Returns the verdict on a result that is right only as long as what the language leaves open comes out as
+        usual; None if none of it changes the result by itself."""
+        for one in sorted(second.left_open, key=lambda one: (one.line, one.kind)):
+            alone = self.run.call(trial, inputs, other=self._other, other_at=[one.kind, one.line])
+            if alone.error is not None or alone.findings or not self._is_right(trial, inputs, alone):
+                return open_outcomes.depends(self._evidence(trial, inputs, second, wanted_of(trial)[0]), one)
+        return None
+
+    def _is_right(self, trial: Trial, inputs: list[Argument], reply: Reply) -> bool:
+        return all(evidence.comparison.right for evidence in self._compared(trial, inputs, reply))
+
+    @property
+    def _other(self) -> int:
+        """The number from which a second call draws what is left open; never 0, which stands for the usual."""
+        return self.run.seed % (1 << 31) + 1
 
     def _differs_again(self, trial: Trial, inputs: list[Argument], first: Reply) -> bool:
         """Returns whether a second call differs from the first even with its programs in the same order."""

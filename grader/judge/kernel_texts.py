@@ -11,7 +11,7 @@ from grader.processes.submission_process import SubmissionProcess
 from grader.processes.where import Where
 from grader.wire.launch_abi import MOST_THREADS, WARP_SIZE
 from grader.wire.messages import Failure, RecordRequest
-from grader.wire.recorded_call import Recipe, RecordedCall, read_recorded
+from grader.wire.recorded_call import Recipe, RecordedCall, accept_multiples, read_recorded
 from grader.wire.recorded_parts import BadPlan, Choice, PlannedLaunch, Step
 
 MAKES_A_DESCRIPTOR = '"tt.make_tensor_descriptor"'
@@ -25,6 +25,7 @@ def record_call(request: RecordRequest, process: SubmissionProcess, front_end: F
     """
     try:
         call = process.ask(request.to_json(), b"", limit, lambda header, _: read_recorded(header, request.arguments))
+        accept_multiples(call, {*request.begins, *request.begins.values()})
     except BadPlan as refused:
         return RecordedCall(error=Failure("not-recordable", message=str(refused)))
     add_texts(call, lambda recipe: front_end.text(recipe, request.small_dots, request.constants))

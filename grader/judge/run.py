@@ -87,6 +87,11 @@ class PackedCall:
         return PackedCall(replace(self.call, kernels=kernels))
 
 
+# Operations of all interpreted calls of a run, and elements that these yield. Of all right kernels in tests/accepted,
+# 02's grid of few programs takes most operations, 1.1 million, and 27's two walks in one launch most elements, 3.4 Gi.
+MOST_STEPS, MOST_LANES = 2_500_000, 10 << 30
+
+
 class Run:
     """Owns the seed, the inputs and the processes. Methods that make a call raise ChildEnded and MachineFault.
 
@@ -129,6 +134,7 @@ class Run:
         self._ends_interpreter = interpreter is None
         self.machine_code = MachineCode(model)
         self.lines = Lines()
+        self._steps = self._lanes = 0  # of all calls that were interpreted
         self._recorded_calls: dict[tuple[str, bool], PackedCall] = {}
         self._ahead: threading.Thread | None = None  # while it works, nothing else asks the submission's process
         self._news = threading.Condition()  # a call has been recorded, or the thread has ended
@@ -311,7 +317,10 @@ class Run:
             [one.name for one in trial.exercise.returned], list(trial.exercise.updates),
             config=trial.config, limit=trial.exercise.time_limit, **options,
         )  # fmt: skip
+        if self._steps > MOST_STEPS * self.rounds or self._lanes > MOST_LANES * self.rounds:
+            raise ChildEnded("work", f"{self._steps:,}")
         ran = self.interpreter.ask(request, blob)
+        self._steps, self._lanes = self._steps + ran.steps, self._lanes + ran.lanes
         self.lines.add(ran)
         return recorded.reply(writable, ran)
 

@@ -22,7 +22,7 @@ class ChildEnded(WorkerEnded):
     """The child is gone.
 
     how, with its detail: "exit" (status), "signal" (number), "time" (the limit), "processes" (how many it may have),
-    "garbled" (what was wrong).
+    "work" (operations of the kernels in all calls), "garbled" (what was wrong).
     """
 
     where: Where = field(default_factory=Where, compare=False)  # where it was when its time was used up

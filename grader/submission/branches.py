@@ -152,6 +152,7 @@ class _Branches:
             self._both_ways(ast.Compare(call.args[0], [ast.Lt()], [call.args[1]]), scope, under)
         function = self._functions.get(name)
         if function is not None and depth < MOST_CALLS and not self._is_enough:
+            self._nodes += len(_parameters(function))  # each gets a binding, in each call
             self._of_function(function, _passed(function, call, scope), under, depth + 1)
 
     def _both_ways(self, node: ast.expr, scope: NamesAt, under: tuple[Needed, ...]) -> None:

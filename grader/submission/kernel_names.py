@@ -13,6 +13,7 @@ import difflib
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from grader.sentences import Said, Sentence
 from grader.submission.kernel_words import BUILTINS, SAID_IN_KERNELS, TORCH_DTYPES
@@ -20,6 +21,7 @@ from grader.submission.nodes import Node, last_line
 from grader.submission.public_names import MODULES, members
 
 MOST_MISSPELT = 100  # names in a file for which a public name with nearly the same spelling is looked for
+MOST_REFUSED = 100  # places of a file; a report shows a few
 MOST_NAME = 60  # characters of a refused name that a sentence shows
 # Decorators of functions that the compiler evaluates; @tl.constexpr makes a constant of a function, which is called.
 CONSTEXPR_FUNCTIONS = ("triton.constexpr_function", "triton.language.constexpr")
@@ -95,11 +97,13 @@ class Refused:
 
 
 def all_refused(tree: ast.Module) -> list[Refused]:
-    """Returns all that kernels and constexpr functions name and may not use, in the order of the text."""
+    """Returns what the compiler's functions name and may not use, in the order of the text, MOST_REFUSED at most."""
     names = FileNames(tree)
     found: dict[tuple[int, int, str], Refused] = {}  # so that the same place in two bodies is named once
-    for body in names.bodies:
-        found |= {(one.line, one.column, one.sentence.text): one for one in _Body(names, body).refused()}
+    for one in chain.from_iterable(_Body(names, body).refused() for body in names.bodies):
+        found[one.line, one.column, one.sentence.text] = one
+        if len(found) == MOST_REFUSED:
+            break
     return sorted(found.values(), key=lambda refused: (refused.line, refused.column))
 
 
@@ -118,6 +122,7 @@ class FileNames:
         constexpr_functions = [f for f in functions if any(self._decorated(f, path) for path in CONSTEXPR_FUNCTIONS)]
         self.kernels = frozenset(kernels)
         self.bodies = dict.fromkeys(kernels + constexpr_functions)  # in this order
+        self.stored = _stored(self.nodes)
         self.near: dict[str, str] = {}  # name that tl lacks -> a public name spelt nearly the same, or ""
 
     def path(self, node: ast.expr) -> str:
@@ -288,8 +293,9 @@ class _Body:
 
     def _not_imported(self, node: ast.Attribute) -> Refused | None:
         """Returns the refusal of math.inf, in a file that gives `math` no meaning; None for anything else."""
-        bound = self.own | self.names.imported.keys() | _stored(self.names.nodes)
-        if not isinstance(node.value, ast.Name) or node.value.id != "math" or "math" in bound or node.attr[0] == "_":
+        if not isinstance(node.value, ast.Name) or node.value.id != "math" or node.attr[0] == "_":
+            return None
+        if "math" in self.own or "math" in self.names.imported or "math" in self.names.stored:
             return None
         sentence = KernelNames.NO_INFINITY if node.attr == "inf" else KernelNames.NOT_IMPORTED
         return self._refuse(sentence, node, _text_of(node))

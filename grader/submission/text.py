@@ -11,6 +11,7 @@ import tokenize
 import warnings
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TypeGuard
 
@@ -29,6 +30,7 @@ from grader.wire.messages import Failure
 from grader.wire.printable import one_line
 
 MOST_BYTES = 1 << 20
+MOST_NODES = 20_000  # of a file's syntax tree; the largest solution has 2127
 MOST_SHOWN = 60  # characters of an expression in a message
 LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -81,6 +83,8 @@ def read_submission(path: Path) -> Submission:
     parsed = _parsed(text)
     if isinstance(parsed, Failure):
         return Submission(path, source, failure=parsed)
+    if any(True for _ in islice(ast.walk(parsed), MOST_NODES, None)):
+        return Submission(path, source, failure=Failure("too-many-nodes", message=str(MOST_NODES)))
     return Submission(path, source, parsed)
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 
 from grader.wire.frames import ProtocolError
 from grader.wire.launch_abi import FIRST_WITH_TENSOR_MAPS
@@ -171,6 +172,8 @@ class InterpretRequest:
     order: str | int = "forward"  # "forward", "reverse", or the seed of a random order of programs
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison", "zero" or "lowest"
     fill_lines: list[int] | None = None  # of loads that `fill` is about: others hold "poison"; None: of all
+    other: int = 0  # a number to draw from: what the language leaves open comes out otherwise; 0: as usual
+    other_at: list = field(default_factory=list)  # [kind, line] of the only operations that do so; []: all do
     believe: bool = False  # values are what tl.max_contiguous says of them, as far as one thread's access reaches
     config: int = 0  # which configuration of an autotuned kernel runs, modulo their number
     tried: bool = False  # before that it is tried on the same memory, as in the first call with a key
@@ -200,6 +203,26 @@ class InterpretRequest:
 FOREIGN_KERNEL, NOT_PLAIN = "foreign-kernel", "not-plain"  # kinds of failures: no kernel of the file, no plain constant
 
 
+class OpenKind(StrEnum):
+    """What the language leaves open: see grader/interpreter/left_open.py."""
+
+    ADDRESS = "address"  # where tensors lie
+    CAT = "cat"  # the order of tl.cat
+    COMBINATION = "combination"  # the order in which a function of the file combines elements
+    CONTRACTION = "contraction"  # whether a * b + c is rounded once
+    DIVISION = "division"  # the quotient of a whole number and 0
+    RESHAPE = "reshape"  # the order of tl.reshape(can_reorder=True), and of tl.view, tl.ravel
+
+
+@dataclass(frozen=True)
+class LeftOpen:
+    """Operations of a line whose outcome is left open, and was another than usual. `rounds`: it may round otherwise."""
+
+    kind: str
+    line: int
+    rounds: bool = False
+
+
 @dataclass
 class Failure:
     """An exception in the learner's code, or a result of the wrong kind.
@@ -221,11 +244,13 @@ class Failure:
 ASSUME, MULTIPLE_OF = "tl.assume", "tl.multiple_of"
 MAX_CONTIGUOUS, MAX_CONSTANCY = "tl.max_contiguous", "tl.max_constancy"
 UNALIGNED = "unaligned tl.max_contiguous"
+GATHER = "tl.gather"  # that each index is one of the tile's
+COUNTER = "range"  # that a loop's counter, one step behind the last iteration, fits its type
 # The likeliest cause first: a write outside destroys what later findings look at.
 FINDING_KINDS = (
     "input-written", "out-of-bounds-store", "out-of-bounds-atomic", "race-write-write", "out-of-bounds-load",
     "wild-pointer", "misaligned", "lane-conflict", "race-read-after-write", "race-write-after-read",
-    "race-atomic-after-write", "uninitialised-read",
+    "race-atomic-after-write", "load-ahead-of-store", "uninitialised-read",
 )  # fmt: skip
 
 
@@ -237,7 +262,7 @@ class Finding:
     argument: str
     line: int = 0
     program: list[int] = field(default_factory=list)  # the first program that did it
-    other_program: list[int] | None = None  # the other side of a race; None: several
+    other_program: list[int] | None = None  # the other side of a race; None: several; of a load ahead: the store's line
     element: list[int] = field(default_factory=list)  # its index in the argument's shape; empty if outside the shape
     linear: int = 0  # elements from the argument's first one, may be negative
     between: bool = False  # inside the storage, but in a hole of the strided view

@@ -6,6 +6,7 @@ child -> RecordRequest answered by "recorded" -> read_recorded -> RecordedCall
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,7 @@ from grader.wire.recorded_parts import (
     accept_steps,
     accept_view,
     fields_of,
+    launches_in,
     read_number,
     read_view,
 )
@@ -328,6 +330,31 @@ def _accept_launch(call: RecordedCall, launch: PlannedLaunch) -> None:
                 raise ProtocolError("a tensor of no buffer")
         else:
             _accept_tensor(call, parameter)
+
+
+def accept_multiples(call: RecordedCall, elsewhere: Collection[str]) -> None:
+    """Raises BadPlan for a launch whose argument is no multiple of what its kernel was compiled for.
+
+    elsewhere: names of arguments that begin at the address of another, which their own offset does not tell.
+    """
+    for launch in launches_in(call.steps):
+        kernel = call.kernels[launch.kernel]
+        names, values = list(kernel.recipe.signature), {one.name: one for one in launch.parameters}
+        for (number, *inner), attributes in kernel.recipe.attrs:
+            name = ".".join(map(str, (names[number] if number < len(names) else "", *inner)))
+            for _, multiple in attributes:
+                if name in values and multiple and _remainder(call, values[name], multiple, elsewhere):
+                    raise BadPlan(
+                        f"{kernel.name} was compiled for multiples of {multiple} as {name}, and this launch gives it "
+                        "something else"
+                    )
+
+
+def _remainder(call: RecordedCall, given: RecordedParameter, multiple: int, elsewhere: Collection[str]) -> float | int:
+    if given.type == "pointer":
+        known = given.buffer != -1 and call.buffers[given.buffer].name not in elsewhere
+        return given.offset % multiple if known else 0
+    return given.number % multiple if given.type in NUMBER_BYTES else 0
 
 
 def _accept_tensor(call: RecordedCall, parameter: RecordedParameter) -> None:

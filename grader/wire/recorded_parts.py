@@ -347,6 +347,16 @@ def accept_steps(
             raise ProtocolError("numbers made in Python that do not fit their view")
 
 
+def launches_in(steps: list[Step]) -> Iterator[PlannedLaunch]:
+    """Yields the launches among steps, of all configurations of autotuned kernels."""
+    for step in steps:
+        if isinstance(step, PlannedLaunch):
+            yield step
+        elif isinstance(step, Choice):
+            for alternative in step.alternatives:
+                yield from launches_in(alternative.steps)
+
+
 def accept_view(buffers: list[PlannedBuffer], view: PlannedView) -> None:
     if not 0 <= view.buffer < len(buffers) or view.offset < 0 or min(view.strides, default=0) < 0:
         raise ProtocolError("a view of no buffer")

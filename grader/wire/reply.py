@@ -15,6 +15,7 @@ from grader.wire.messages import (
     Failure,
     Finding,
     Launch,
+    LeftOpen,
     LoggedAccess,
     Meeting,
     Met,
@@ -97,11 +98,14 @@ class Reply:
     meetings: list[Meeting] = field(default_factory=list)
     configurations: list[int] = field(default_factory=lambda: [0])  # numbers of the configurations that can run
     broken: list[BrokenPromise] = field(default_factory=list)
+    left_open: list[LeftOpen] = field(default_factory=list)  # what came out otherwise, as the call asked for
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)  # by the kernels
     reached: list[int] = field(default_factory=list)  # lines of kernels that some program has carried out
     left_out: list[int] = field(default_factory=list)  # lines with parts of kernels that no program has carried out
     traced: list[TracedProgram] = field(default_factory=list)  # launch by launch
+    steps: int = 0  # operations that its launches have carried out, each for a batch of programs
+    lanes: int = 0  # elements that these yielded
     threads: int = 0
     processes: int = 0
 
@@ -133,8 +137,11 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         accesses=items(header, "accesses", lambda data: build(LoggedAccess, data)),
         meetings=items(header, "meetings", _meeting),
         broken=items(header, "broken", lambda data: build(BrokenPromise, data)),
+        left_open=items(header, "left_open", lambda data: build(LeftOpen, data)),
         overflows=items(header, "overflows", lambda data: build(Overflow, data)),
         traced=items(header, "traced", traced_program),
+        steps=checked(header.get("steps", 0), "int", "steps"),
+        lanes=checked(header.get("lanes", 0), "int", "lanes"),
         printed=items(header, "printed", lambda data: checked(data, "str", "printed")),
         reached=items(header, "reached", lambda data: checked(data, "int", "reached")),
         left_out=items(header, "left_out", lambda data: checked(data, "int", "left_out")),

@@ -11,7 +11,9 @@ from grader.ttir.operation_table import OPERATIONS, TERMINATORS
 
 FRAME = {"builtin.module", "tt.func"}
 # They get the frame, and neither access memory nor have a region.
-OF_THE_PROGRAM = {"tt.get_program_id", "tt.get_num_programs", "llvm.intr.assume", "tt.assert", "tt.print"}
+OF_THE_PROGRAM = {
+    "tt.get_program_id", "tt.get_num_programs", "llvm.intr.assume", "tt.assert", "tt.print", "tt.gather",
+}  # fmt: skip
 
 
 def test_what_the_parser_lets_in_is_carried_out_and_nothing_else():

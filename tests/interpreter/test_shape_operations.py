@@ -7,8 +7,12 @@ import math
 import numpy as np
 import pytest
 
+from grader.interpreter.batch import Batch
 from grader.interpreter.dtypes import DTYPES, Unsupported
+from grader.interpreter.frame import Frame
+from grader.interpreter.memory import CheckedMemory
 from grader.ttir.module import Dense
+from grader.wire.messages import GATHER
 from tests.interpreter.made import compute, kind, operation, prepare
 
 RANDOM = np.random.default_rng(5)
@@ -111,11 +115,17 @@ def test_cat():
 @pytest.mark.parametrize("axis", [0, 1])
 def test_gather(axis):
     source, index = full(1, "4x8xi32"), RANDOM.integers(0, 4, (3, 4, 8)).astype(np.int32)
-    out = compute("tt.gather", "4x8xi32 4x8xi32", "4x8xi32", source, index, axis=axis)
+    batch = Batch(CheckedMemory(), (3, 1, 1), programs=np.arange(3, dtype=np.int32))
+    frame = Frame(batch, [], count=3)
+    out = compute("tt.gather", "4x8xi32 4x8xi32", "4x8xi32", frame, source, index, axis=axis)
     expected = np.take_along_axis(np.broadcast_to(source, (3, 4, 8)), index.astype(np.int64), axis + 1)
     np.testing.assert_array_equal(out, expected)
-    outside = compute("tt.gather", "4xi32 4xi32", "4xi32", np.int32([[5, 6, 7, 8]]), np.int32([[-9, 0, 3, 99]]), axis=0)
-    assert outside.tolist() == [[5, 5, 8, 8]]
+    assert batch.broken == []
+    indices = np.int32([[1, 0, 3, 2], [-9, 0, 3, 99], [0, 0, 0, 0]])
+    outside = compute("tt.gather", "4xi32 4xi32", "4xi32", frame, np.int32([[5, 6, 7, 8]]), indices, axis=0)
+    assert outside[1].tolist() == [5, 5, 8, 8]
+    (noted,) = batch.broken
+    assert (noted.what, noted.program) == (GATHER, 1)
 
 
 @pytest.mark.parametrize("element", ["i8", "i32", "i64"])

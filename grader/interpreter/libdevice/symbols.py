@@ -41,6 +41,13 @@ def _inline_assembly(op: Operation) -> Computed:
 # ---- functions of floats, whatever their size -------------------------------------------------------------------
 
 
+def _fast_division(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Returns x / y; 0 where the divisor lies above 2^126, and NaN for an infinite dividend there (PTX ISA,
+    div.approx.f32)."""
+    huge = (np.abs(y) > 2.0**126) & np.isfinite(y)
+    return np.where(huge, np.where(np.isinf(x), np.nan, 0 * np.sign(x) * np.sign(y)), x / y).astype(x.dtype)
+
+
 def _in_double(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Returns `function` with its operands converted to float64. The caller rounds the result to its own type."""
     return lambda *xs: function(*[x.astype(F64) for x in xs])
@@ -210,11 +217,11 @@ _NAMED: dict[str, tuple[int, Computed]] = {
     "fast_cosf": (1, np.cos),
     "fast_exp10f": (1, _ONE["exp10"]),
     "fast_expf": (1, np.exp),
-    "fast_fdividef": (2, np.divide),
+    "fast_fdividef": (2, _fast_division),
     "fast_log10f": (1, np.log10),
     "fast_log2f": (1, np.log2),
     "fast_logf": (1, np.log),
-    "fast_powf": (2, np.power),
+    "fast_powf": (2, lambda x, y: np.exp2(y * np.log2(x))),  # NaN for a number below 0, and for 0 to the power 0
     "fast_sinf": (1, np.sin),
     "fast_tanf": (1, np.tan),
     "finitef": (1, np.isfinite),

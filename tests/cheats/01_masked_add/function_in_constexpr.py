@@ -1,7 +1,6 @@
 """Cheat: a decorator puts a Python function into a constexpr, which kernels may see.
 
-Rejected with: The kernel masked_add_kernel does not compile from your file's kernels and constants alone:
-total is a Python function without @triton.jit.
+Rejected with: a function that is called lacks @triton.jit
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: torch.compile writes the kernel.
 
-Rejected with: masked_add raises InternalTorchDynamoError in line
+Rejected with: The operator + in line 21 does work that your kernel has to do.
 """
 
 import torch
