@@ -1,4 +1,4 @@
-"""Calls drawn toward branches of a file that no other call of a run comes to.
+"""Calls drawn toward branches of a file that no other call of a run comes to, and within branches that ask for layouts.
 
 A call is changed step by step, in a size, a layout, the dtype, a number or the blocks, as long as more conditions of
 the branch hold. A size is tried at all its values at once, so that a condition such as `N % 1009 == 77` is met, too.
@@ -14,12 +14,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from grader.course import drawn_layouts
 from grader.course.drawn_calls import MOST_LANES, carried_out
 from grader.course.promise import Between, DrawnCall, FixedNumber, Promised, StatedPromise, length
 from grader.numerics.call_facts import CallFacts, TensorFacts
 from grader.numerics.data_sets import seed_for
+from grader.numerics.layouts import CONTIGUOUS, Layout
 
 MOST_CALLS = 3  # toward branches, in a run
+MOST_WITHIN = 6  # calls of a run within branches that ask for layouts
+EACH = 2  # of them, within one branch
+MOST_LAYOUTS = 12  # that are tried of an argument, for a call within a branch
 MOST_SEARCHED = 8  # branches for which a call is looked for; the seed takes them out of those that are as far away
 MOST_TRIED = 100  # calls for a branch: where there is a call, 5 to 90 find it
 MOST_BEGUN = 6  # calls that are changed, for a branch
@@ -68,15 +73,37 @@ def calls_toward(
     return found
 
 
+def calls_within(
+    promise: StatedPromise, seed: int, test: str, calls: Sequence[DrawnCall], branches: Sequence[FilePart]
+) -> list[DrawnCall]:
+    """Returns calls that come to branches whose conditions ask for layouts, with all layouts changed that may be; their
+    numbers follow those of `calls`.
+
+    Of the calls that come to such a branch, as where one stride is that of a contiguous matrix, most have all other
+    strides as usual, too: they do not show what the branch forgets. Raises OutOfBudget.
+    """
+    numbers, found = random.Random(seed_for(seed, test, "within")), list[DrawnCall]()
+    begun = [call for call in calls if not (call.parts or call.same)]
+    begun = sorted(numbers.sample(begun, len(begun)), key=lambda call: min(call.sizes.values(), default=2) < 2)
+    searches = [_Search(promise, branch, numbers) for branch in numbers.sample(branches, len(branches))]
+    for search in searches:
+        there = next((call for call in begun if not search.missing(call)), None)
+        if there is not None:
+            found += search.with_other_layouts(there)
+        if len(found) >= MOST_WITHIN:
+            break
+    return [replace(call, number=number) for number, call in enumerate(found[:MOST_WITHIN], len(calls) + 1)]
+
+
 def _is_one_element(promise: StatedPromise, call: DrawnCall) -> bool:
     """Returns whether an argument is one element, seen at every index: many a mistake changes no result of these."""
     ranks = {name: len(one.shape) for name, one in promise.arguments.items() if one.shape}
     return any(len(call.layouts[name].repeated) == rank for name, rank in ranks.items() if name in call.layouts)
 
 
-def _facts(promise: StatedPromise, call: DrawnCall) -> CallFacts:
+def _facts(promise: StatedPromise, call: DrawnCall, **instead: Any) -> CallFacts:
     arguments = {name: _argument(promise, call, name) for name in promise.arguments}
-    return CallFacts(arguments, call.constants)
+    return CallFacts(arguments | instead, call.constants)
 
 
 def _argument(promise: StatedPromise, call: DrawnCall, name: str) -> Any:
@@ -85,7 +112,8 @@ def _argument(promise: StatedPromise, call: DrawnCall, name: str) -> Any:
     if isinstance(kind, FixedNumber):
         return call.sizes[kind.number] if isinstance(kind.number, str) else kind.number
     shape = tuple(length(dimension, call.sizes) for dimension in promised.shape)
-    return TensorFacts(shape, call.layouts[origin].strides(shape)[0], promised.dtype or call.dtype)
+    layout, dtype = call.layouts[origin], promised.dtype or call.dtype
+    return TensorFacts(shape, layout.strides(shape)[0], dtype, call.parts.get(origin, origin), layout.offset)
 
 
 @dataclass
@@ -103,13 +131,56 @@ class _Search:
         ordinary: whether its tensors have ordinary values.
         """
         shuffled = self.numbers.sample(calls, len(calls))
-        begun = sorted(shuffled, key=lambda call: (self._missing(call), 1 in call.sizes.values()))[:MOST_BEGUN]
+        begun = sorted(shuffled, key=lambda call: (self.missing(call), 1 in call.sizes.values()))[:MOST_BEGUN]
         self.tried = 0
         found = next(filter(None, map(self._changed, begun)), None)
         if found is None:
             return None
         kinds = {name: one.values[0] for name, one in self.promise.arguments.items() if one.shape and ordinary}
         return self._with_more_elements(replace(found, values=found.values | kinds))
+
+    def with_other_layouts(self, call: DrawnCall) -> list[DrawnCall]:
+        """Returns calls that come to the branch as this call does, with other layouts of all arguments that may have
+        them; none where every layout leads there: the branch asks for none."""
+        kinds = {name: one.values[0] for name, one in self.promise.arguments.items() if one.shape}
+        call, asks = replace(call, values=call.values | kinds), False
+        found = []
+        for _ in range(EACH):
+            varied = call
+            for name in self._in_any_order(call.layouts):
+                for layout in self._layouts_of(name):
+                    changed = replace(varied, layouts=varied.layouts | {name: layout})
+                    if not self.missing(changed):
+                        varied = changed
+                        break
+                    asks = True
+            if varied is call:
+                varied = self._with_one_layout_for_all(call) or call
+            found += [varied] * (varied is not call)
+        return found if asks else []
+
+    def _layouts_of(self, name: str) -> Iterator[Layout]:
+        argument = self.promise.arguments[name]
+        for family in self.numbers.sample(argument.families, min(MOST_LAYOUTS, len(argument.families))):
+            if family is not drawn_layouts.contiguous:
+                yield family(self.numbers, len(argument.shape))
+
+    def _with_one_layout_for_all(self, call: DrawnCall) -> DrawnCall | None:
+        """Returns the call with layouts of one family and the same numbers, as a branch needs where strides are equal;
+        None if there is none."""
+        ranks = {name: len(one.shape) for name, one in self.promise.arguments.items() if one.shape}
+        families = {family for name in ranks for family in self.promise.arguments[name].families}
+        for family in self.numbers.sample(sorted(families, key=lambda family: family.__name__), len(families)):
+            state = self.numbers.getrandbits(30)
+            alike = {
+                name: family(random.Random(state), rank)
+                for name, rank in ranks.items()
+                if family in self.promise.arguments[name].families
+            }
+            changed = replace(call, layouts=call.layouts | alike)
+            if family is not drawn_layouts.contiguous and not self.missing(changed):
+                return changed
+        return None
 
     def _with_more_elements(self, call: DrawnCall) -> DrawnCall:
         """Returns the call with layouts that show no element twice, where the branch does not ask for such layouts: in
@@ -119,22 +190,22 @@ class _Search:
             for family in families:  # layouts in which each element has its own place come first
                 other = family(self.numbers, len(self.promise.arguments[name].shape))
                 changed = replace(call, layouts=call.layouts | {name: other})
-                if not self._missing(changed):
+                if not self.missing(changed):
                     call = changed
                     break
         return call
 
-    def _missing(self, call: DrawnCall) -> int:
+    def missing(self, call: DrawnCall) -> int:
         self.tried += 1
         return int(self.branch.missing(_facts(self.promise, call)))
 
     def _changed(self, call: DrawnCall) -> DrawnCall | None:
-        missing = self._missing(call)
+        missing = self.missing(call)
         for _ in range(MOST_CHANGES):
-            better = next((one for one in self._changes(call) if self._missing(one) < missing), None)
+            better = next((one for one in self._changes(call) if self.missing(one) < missing), None)
             if better is None or self.tried > MOST_TRIED:
                 return None
-            call, missing = better, self._missing(better)
+            call, missing = better, self.missing(better)
             if not missing:
                 return call
         return None
@@ -154,8 +225,25 @@ class _Search:
         for name, promised in self.promise.arguments.items():
             for number in self._numbers_of(promised):
                 yield replace(call, values=call.values | {name: FixedNumber(number)})
+        yield from self._with_other_addresses(call)
         if len(call.sizes) > 1:
             yield from self._with_other_sizes(call, self._all_sizes(call))
+
+    def _with_other_addresses(self, call: DrawnCall) -> Iterator[DrawnCall]:
+        """Yields the call in each dtype with a tensor that begins some elements into its memory: for each tensor, where
+        the fewest conditions are missing."""
+        offsets = np.arange(1, 16)
+        for name in self._in_any_order(call.layouts):
+            if drawn_layouts.begins_later not in self.promise.arguments[name].families:
+                continue
+            for dtype in self.promise.dtypes:
+                changed = replace(call, dtype=dtype, layouts=call.layouts | {name: CONTIGUOUS})
+                argument = _argument(self.promise, changed, name)
+                if isinstance(argument, TensorFacts):
+                    moved = {name: argument._replace(offset=offsets)}
+                    missing = self.branch.missing(_facts(self.promise, changed, **moved))
+                    layout = CONTIGUOUS.at(int(offsets[np.broadcast_to(missing, offsets.shape).argmin()]))
+                    yield replace(changed, layouts=call.layouts | {name: layout})
 
     def _in_any_order(self, names: dict[str, Any]) -> list[str]:
         return self.numbers.sample(list(names), len(names))

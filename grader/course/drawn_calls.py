@@ -121,7 +121,24 @@ def _made(promise: StatedPromise, drafts: Iterable[Draft], numbers: random.Rando
         mixed += not draft.row
         if mixed > LEAST_MIXED and not table.open_pairs:
             return
-        yield _call(promise, draft, table.complete(draft.row), numbers)
+        yield _call(promise, draft, _with_fitting_blocks(promise, draft, table.complete(draft.row)), numbers)
+
+
+def _with_fitting_blocks(promise: StatedPromise, draft: Draft, row: Row) -> Row:
+    """Returns the row with other blocks where its own leave a size without its class: no multiple of 16 lies between
+    multiples of a block of 16."""
+    own = row[BLOCKS]
+    others = [place for place in range(1 + len(promise.blocks)) if BLOCKS not in draft.row and place != own]
+    return next((changed for place in (own, *others) if _fits(promise, changed := row | {BLOCKS: place})), row)
+
+
+def _fits(promise: StatedPromise, row: Row) -> bool:
+    constants = ({}, *promise.blocks)[row[BLOCKS]]
+    return all(
+        row["size", name] in one.classes(random.Random(0), constants.get(one.name, one.block))
+        for name, one in promise.sizes.items()
+        if row["size", name]
+    )
 
 
 def _last_of_each(table: Covering, row: Row) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 
@@ -72,6 +73,22 @@ def repeated_all(numbers: random.Random, rank: int) -> Layout:
     return layouts.repeated_all(rank)
 
 
+def as_if_contiguous(numbers: random.Random, rank: int) -> Layout:
+    return layouts.as_if_contiguous()
+
+
+def close_rows(numbers: random.Random, rank: int) -> Layout:
+    """Returns a layout with the rows of a contiguous tensor, in which neighbours share elements with other rows."""
+    return layouts.as_if_contiguous(numbers.choice((0, 2, 3)))
+
+
+def any_order(numbers: random.Random, rank: int) -> Layout:
+    """Returns a layout with three or more dimensions in an order that no other family has."""
+    others = [layout.order for layout in (layouts.transposed(rank), layouts.reversed_order(rank))]
+    orders = (order for order in itertools.permutations(range(rank)) if order not in others)
+    return layouts.stored_as(*numbers.choice([order for order in orders if list(order) != sorted(order)]))
+
+
 def aligned(numbers: random.Random, rank: int) -> Layout:
     return layouts.ALIGNED_ROWS
 
@@ -98,13 +115,13 @@ def holes(rank: int) -> tuple[Family, ...]:
         return (contiguous, begins_later, every_second, every_third)[: 4 if rank else 2]
     families = (
         contiguous, begins_later, every_second, every_third, sparse, padded, padded_by_sixteen, padded_later,
-        transposed, transposed_padded,
+        as_if_contiguous, transposed, transposed_padded,
     )  # fmt: skip
-    return families if rank == 2 else (*families, back_to_front)
+    return families if rank == 2 else (*families, any_order, back_to_front)
 
 
 ALIGNED = (aligned, aligned_later, aligned_padded)
-SHARED = (repeated_first, repeated_last, overlapping, repeated_all)  # an element may be seen twice
+SHARED = (repeated_first, repeated_last, overlapping, close_rows, repeated_all)  # an element may be seen twice
 
 
 def sharing(rank: int) -> tuple[Family, ...]:

@@ -18,7 +18,7 @@ from grader.numerics import layouts
 from grader.numerics.data_sets import Data
 from grader.numerics.layouts import CONTIGUOUS, Layout
 
-MOST_VIEWS = 2  # calls of this kind in a run
+MOST_VIEWS = 4  # calls of this kind in a run
 MOST_ELEMENTS = 1 << 14  # of an argument in a call of this kind
 
 Sizes = dict[str, int]
@@ -35,14 +35,21 @@ class SharedView:
 
 
 def shared_views(promise: StatedPromise, numbers: random.Random) -> list[SharedView]:
-    """Returns at most MOST_VIEWS of the shared views that the promise permits, chosen by `numbers`."""
+    """Returns at most MOST_VIEWS of the shared views that the promise permits, chosen by `numbers`; those in which the
+    part has strides or a shape of its own come before those in which it is the whole."""
     found = []
     inputs = [name for name, one in promise.arguments.items() if _may_share(one)]
     for whole, part in combinations(inputs, 2):
         if promise.arguments[whole].dtype == promise.arguments[part].dtype:
             for sizes, layout in _ways(promise, whole, part, numbers):
                 found.append(SharedView(whole, part, sizes, {whole: CONTIGUOUS, part: layout}))
-    return numbers.sample(found, min(MOST_VIEWS, len(found)))
+    shuffled = numbers.sample(found, len(found))
+    return sorted(shuffled, key=lambda view: _is_the_whole(promise, view))[:MOST_VIEWS]
+
+
+def _is_the_whole(promise: StatedPromise, view: SharedView) -> bool:
+    whole, part = promise.arguments[view.whole].shape, promise.arguments[view.part].shape
+    return len(whole) == len(part) == 2 and view.layouts[view.part] == CONTIGUOUS
 
 
 def _may_share(one: Promised) -> bool:

@@ -236,7 +236,7 @@ def _slice_text(name: str, part: tuple[slice, slice]) -> str:
 
 def _layout(evidence: Compared) -> Verdict | None:
     """Returns the guess that strides, or the common address of two arguments, are used wrongly; else None."""
-    if evidence.trial.begins and evidence.right_when_contiguous:
+    if evidence.trial.begins and any(not trial.begins for trial in evidence.right_trials):
         part, whole = next(iter(evidence.trial.begins.items()))
         return failed(Cause.STRIDE_IGNORED, Values.ONE_ADDRESS(part=part, whole=whole), kind="guess")
     strided = [name for name, tensor in evidence.tensors if not tensor.is_contiguous()]

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from grader.course.calls_toward import calls_toward
+from grader.course.calls_toward import calls_toward, calls_within
 from grader.course.drawn_calls import drawn_calls
 from grader.course.exercise import Exercise
 from grader.course.large_calls import large_calls
@@ -80,7 +80,9 @@ class DrawnTrials:
         """
         try:
             branches = branches_of(self.run.submission.tree, self.exercise.entry, self.exercise.arguments)
-            return calls_toward(self.promise, self.run.seed, self.name, calls, branches)
+            of_run = self.promise, self.run.seed, self.name
+            toward = calls_toward(*of_run, calls, branches)
+            return toward + calls_within(*of_run, [*calls, *toward], branches)
         except Exception:
             return []
 

@@ -14,11 +14,17 @@ Size = Any  # int, or an array of int64
 
 
 class TensorFacts(NamedTuple):
-    """Shape and strides of a tensor in elements, and its dtype by name, "float16"; "" if that is not known."""
+    """Shape and strides of a tensor in elements, and its dtype by name, "float16"; "" if that is not known.
+
+    memory: the argument whose memory it is; "" for a tensor that the file makes. offset: of its first element there, in
+    elements.
+    """
 
     shape: tuple[Size, ...]
     strides: tuple[Size, ...]
     dtype: str = ""
+    memory: str = ""
+    offset: int = 0
 
     @property
     def elements(self) -> Size:

@@ -164,8 +164,8 @@ class Data:
         return view
 
     def _put(self, view: torch.Tensor, values: torch.Tensor) -> None:
-        if self.layout.sliding:
-            _fill_windows(view, values)
+        if self.layout.overlaps:
+            _fill_overlapping(view, values)
             return
         for dimension in self.layout.repeated:
             view, values = view.narrow(dimension, 0, 1), values.narrow(dimension, 0, 1)
@@ -221,8 +221,8 @@ def _empty_view(shape: tuple[int, ...], layout: Layout, dtype: torch.dtype, devi
     return layout.view(poison_(torch.empty(elements, dtype=dtype, device=device)), shape)
 
 
-def _fill_windows(view: torch.Tensor, values: torch.Tensor) -> None:
-    """Stores values through a view whose windows overlap: a place with several values gets the first in C order."""
+def _fill_overlapping(view: torch.Tensor, values: torch.Tensor) -> None:
+    """Stores values through a view whose rows or windows overlap: the first in C order of those for a place."""
     if not values.numel():
         return
     places = torch.zeros(view.shape, dtype=torch.int64)

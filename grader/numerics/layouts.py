@@ -6,11 +6,14 @@ hole. Numbers count elements. A tuple has an entry for each dimension; an empty 
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
+OWN_PLACE = -1  # see Layout.columns
 OFTEN = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
@@ -22,7 +25,8 @@ class Layout:
     takes every third element along a dimension. padding: elements that memory has more than the view uses along a
     dimension. offset: elements before the first. repeated: dimensions along which the same elements are seen again,
     with stride 0. sliding: each step along dimension 0 moves on by one element, so that windows overlap. multiple: the
-    length of a row in memory is a multiple of this number.
+    length of a row in memory is a multiple of this number. columns: rows begin where those of a contiguous tensor do,
+    and neighbours in a row lie this many elements apart, or, with OWN_PLACE, so far that each has a place of its own.
     """
 
     name: str = ""
@@ -33,17 +37,24 @@ class Layout:
     repeated: tuple[int, ...] = ()
     sliding: bool = False
     multiple: int = 1
+    columns: int = 1
 
     @property
     def fits_together(self) -> bool:
         """True where a view of this layout fills its memory: it has no hole, and no element is seen twice."""
         tight = all(step == 1 for step in self.steps) and not any(self.padding)
-        return tight and not (self.order or self.offset or self.repeated or self.sliding or self.multiple > 1)
+        plain = self.multiple == self.columns == 1
+        return tight and plain and not (self.order or self.offset or self.repeated or self.sliding)
 
     @property
     def shares_elements(self) -> bool:
         """True where two indices may mean the same element; then nothing can be stored through the view."""
-        return bool(self.repeated) or self.sliding
+        return bool(self.repeated) or self.overlaps
+
+    @property
+    def overlaps(self) -> bool:
+        """True where windows or rows overlap: an element is seen twice, and not along a dimension of stride 0 alone."""
+        return self.sliding or self.columns not in (1, OWN_PLACE)
 
     def strides(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
         """Returns (the strides of a view of this shape, the number of elements of the memory that it is a view of)."""
@@ -57,10 +68,20 @@ class Layout:
             length = shape[dimension] + (shape[dimension] == 0)  # at least 1; sizes may be arrays of numbers
             reach = reach * (length * steps[dimension] + padding[dimension])
             reach = reach + -reach % self.multiple
-        if self.sliding:
-            strides[0] = 1
+        if self.sliding or self.columns != 1:
+            strides[0 if self.sliding else -1] = 1 if self.sliding else self._between_columns(shape)
             reach = 1 + sum((size - (size != 0)) * stride for size, stride in zip(shape, strides))
         return tuple(strides), self.offset + reach
+
+    def _between_columns(self, shape: tuple[int, ...]) -> int:
+        """Returns the stride of the last dimension. With OWN_PLACE no element of a row lies where another row has one:
+        the stride and the length of a row have no common factor, and there are no more rows than it is long."""
+        if self.columns != OWN_PLACE:
+            return self.columns
+        rows, length = math.prod(shape[:-1]), shape[-1] + (shape[-1] == 0)
+        if np.ndim(rows * length):  # sizes are arrays of numbers: any such stride will do
+            return length * -(-rows // length) + 1
+        return next(stride for stride in itertools.count(max(rows, 2)) if math.gcd(stride, length) == 1)
 
     def view(self, memory: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
         """Returns the view of this shape into a memory of the size that `strides` tells; [elements] -> [shape]."""
@@ -81,12 +102,13 @@ class Layout:
             self.repeated,
             self.sliding,
             self.multiple,
+            self.columns,
         ]
 
     @staticmethod
     def from_json(data: list) -> Layout:
-        name, order, steps, padding, offset, repeated, sliding, multiple = data
-        return Layout(name, tuple(order), tuple(steps), tuple(padding), offset, tuple(repeated), sliding, multiple)
+        name, order, steps, padding, offset, repeated, *rest = data
+        return Layout(name, tuple(order), tuple(steps), tuple(padding), offset, tuple(repeated), *rest)
 
 
 CONTIGUOUS = Layout()
@@ -154,6 +176,14 @@ def far_apart(shape: tuple[int, ...], dimension: int, reach: int) -> Layout:
 def every_second(rank: int) -> Layout:
     """Returns a layout of every second index of every dimension."""
     return Layout("every second element", steps=(2,) * rank)
+
+
+def as_if_contiguous(columns: int = OWN_PLACE) -> Layout:
+    """Returns a layout whose strides are a contiguous tensor's, but for the last: what looks at one stride takes it for
+    contiguous. columns: see Layout."""
+    if columns == OWN_PLACE:
+        return Layout("rows as if contiguous, columns far apart", columns=columns)
+    return Layout(f"rows as if contiguous, columns {columns} apart", columns=columns)
 
 
 def beside_another(rank: int) -> Layout:

@@ -43,6 +43,11 @@ class Branch:
     conditions: tuple[Needed, ...]
     budget: Budget
 
+    @property
+    def key(self) -> tuple:
+        """What another branch with the same conditions has, too: both arms of a condition that is looked at twice."""
+        return tuple((id(one.node), id(one.scope), one.holds) for one in self.conditions)
+
     def missing(self, facts: CallFacts) -> Any:
         """Returns the number of conditions that do not hold in a call; an array for a call whose sizes are arrays.
 
@@ -85,7 +90,7 @@ class _Branches:
             }
             with contextlib.suppress(RecursionError):  # what lies deeper is left out
                 self._of_function(function, names, (), 0)
-        return self._found[:MOST_BRANCHES]
+        return list({branch.key: branch for branch in self._found}.values())[:MOST_BRANCHES]
 
     @property
     def _is_enough(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +24,8 @@ MOST_SHIFT = 40
 MOST_ITEMS = 100  # of a tuple, and arguments of a call
 MOST_DIMENSIONS = 8  # of a tensor that the file makes
 MOST_DEPTH = 60  # expressions within expressions, and names for names
-DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8")
+DTYPES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1,
+          "uint8": 1}  # fmt: skip  # bytes of an element
 
 ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
@@ -151,8 +153,13 @@ def _attribute(reading: Reading, node: ast.Attribute, scope: NamesAt) -> Any:
 
 
 def _subscript(reading: Reading, node: ast.Subscript, scope: NamesAt) -> Any:
-    value, place = reading.value(node.value, scope), reading.value(node.slice, scope)
-    return value[place] if type(value) is tuple and type(place) is int else UNKNOWN
+    value = reading.value(node.value, scope)
+    if isinstance(node.slice, ast.Slice):
+        ends = [one and reading.value(one, scope) for one in (node.slice.lower, node.slice.upper, node.slice.step)]
+        place: Any = slice(*ends) if all(type(one) in (int, type(None)) for one in ends) else UNKNOWN
+    else:
+        place = reading.value(node.slice, scope)
+    return value[place] if type(value) is tuple and type(place) in (int, slice) else UNKNOWN
 
 
 def _arithmetic(reading: Reading, node: ast.BinOp, scope: NamesAt) -> Any:
@@ -179,12 +186,24 @@ def _comparison(reading: Reading, node: ast.Compare, scope: NamesAt) -> Any:
     for op, left, right in zip(node.ops, values, values[1:]):
         if type(op) not in COMPARISONS or not _can_be_compared(left, right):
             return UNKNOWN
+        if type(left) is tuple:
+            if not isinstance(op, ast.Eq | ast.NotEq):
+                return UNKNOWN
+            left, right = _are_equal(left, right), True
         holds = np.logical_and(holds, COMPARISONS[type(op)](left, right))
     return holds
 
 
+def _are_equal(left: tuple, right: tuple) -> Any:
+    if len(left) != len(right):
+        return False
+    return np.logical_and.reduce(np.broadcast_arrays(True, *(one == other for one, other in zip(left, right))))
+
+
 def _can_be_compared(left: Any, right: Any) -> bool:
-    """Returns whether both are numbers, or each is a text or None."""
+    """Returns whether both are numbers, or both tuples of numbers, or each is a text or None."""
+    if type(left) is type(right) is tuple:
+        return all(map(is_number, left + right))
     texts = isinstance(left, str | None) and isinstance(right, str | None)
     return texts or (is_number(left) and is_number(right))
 
@@ -236,7 +255,20 @@ def _stride(x: TensorFacts, dimension: int | None = None) -> Any:
     return x.strides if dimension is None else x.strides[dimension]
 
 
+def _is_contiguous(x: TensorFacts) -> Any:
+    plain = contiguous_facts(x.shape).strides
+    fits = [np.logical_or(size == 1, own == other) for size, own, other in zip(x.shape, x.strides, plain)]
+    return np.logical_and.reduce(np.broadcast_arrays(True, *fits))
+
+
+def _address(x: TensorFacts) -> Any:
+    """Returns a number for the tensor's address: a memory of its own begins at a multiple of 16 MiB."""
+    return (zlib.crc32(x.memory.encode()) << 24) + x.offset * DTYPES[x.dtype] if x.memory else UNKNOWN
+
+
 OF_TENSORS: dict[str, Callable[..., Any]] = {
+    "is_contiguous": _is_contiguous, "data_ptr": _address, "storage_offset": lambda x: x.offset,
+    "element_size": lambda x: DTYPES[x.dtype],
     "size": _size, "stride": _stride, "numel": lambda x: x.elements, "dim": lambda x: len(x.shape),
     "contiguous": lambda x: contiguous_facts(x.shape, x.dtype),
 }  # fmt: skip

@@ -20,7 +20,6 @@ from grader.submission.kernel_words import BUILTINS, SAID_IN_KERNELS, TORCH_DTYP
 from grader.submission.nodes import Node, last_line
 from grader.submission.public_names import MODULES, members
 
-MOST_MISSPELT = 100  # names in a file for which a public name with nearly the same spelling is looked for
 MOST_REFUSED = 100  # places of a file; a report shows a few
 MOST_NAME = 60  # characters of a refused name that a sentence shows
 # Decorators of functions that the compiler evaluates; @tl.constexpr makes a constant of a function, which is called.
@@ -311,7 +310,7 @@ class _Body:
         name, near = path.rpartition(".")[2], self.names.near
         if module == "triton.language" and name in SAID_IN_KERNELS:
             return self._refuse(KernelNames.IN_KERNELS, node, path, instead=SAID_IN_KERNELS[name])
-        if module == "triton.language" and name not in near and len(near) < MOST_MISSPELT:
+        if module == "triton.language" and name not in near:
             near[name] = next(iter(difflib.get_close_matches(name, members(module), 1, 0.7)), "")
         if module == "triton.language" and near.get(name):
             return self._refuse(KernelNames.MISSPELT, node, path, near=near[name])

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from grader import any_strides, between, normal, unusual, upto
-from grader.course.calls_toward import MOST_CALLS, MOST_ELEMENTS, calls_toward
+from grader.course.calls_toward import EACH, MOST_CALLS, MOST_ELEMENTS, MOST_WITHIN, calls_toward, calls_within
 from grader.course.drawn_calls import drawn_calls
 from grader.course.folder import all_folders, load_test_file
 from grader.course.promise import StatedPromise, stated
@@ -50,6 +50,7 @@ HOLDS = {
         call.dtype == "bfloat16" and call.sizes["N"] > 1600 and call.layouts["x"].name.startswith("every third")
     ),
     "N == 4321 and x.stride(0) == 0": lambda call: call.sizes["N"] == 4321 and 0 in call.layouts["x"].repeated,
+    "y.data_ptr() % 16 == 6": lambda call: call.dtype != "float32" and call.layouts["y"].offset % 8 == 3,
     "slope > 99.5 and N > 9000": lambda call: call.values["slope"].number > 99.5 and call.sizes["N"] > 9000,
 }
 
@@ -68,6 +69,37 @@ def test_calls_meet_a_condition_that_no_drawn_call_meets(condition):
 )
 def test_a_condition_that_is_met_or_that_the_promise_leaves_out_adds_no_call(condition):
     assert toward(condition, 1)[1] == []
+
+
+def strides_and_N(call):
+    shape = call.sizes["M"], call.sizes["N"]
+    return *(call.layouts[name].strides(shape)[0] for name in "xy"), shape[1]
+
+
+OF_LAYOUTS = {
+    "x.stride(0) == N": lambda x, y, N: x[0] == N,
+    "y.stride(1) == 1 and N > 8": lambda x, y, N: y[1] == 1 and N > 8,
+    "x.stride() == y.stride()": lambda x, y, N: x == y,
+    "y.is_contiguous()": lambda x, y, N: y == (N, 1),
+}
+
+
+@pytest.mark.parametrize("condition", OF_LAYOUTS)
+def test_within_a_branch_that_asks_for_a_layout_the_other_layouts_change(condition):
+    for seed in range(5):
+        branches = branches_of(ast.parse(FILE.format(condition=condition)), "f", ["x", "y", "slope"])
+        calls = drawn_calls(a_promise(), seed, "test")
+        found = calls_within(a_promise(), seed, "test", calls, branches)
+        assert [call.number for call in found] == [len(calls) + number for number in range(1, len(found) + 1)]
+        inside = [call for call in found if OF_LAYOUTS[condition](*strides_and_N(call))]
+        assert EACH <= len(inside) <= len(found) <= MOST_WITHIN, seed
+        assert all({layout.name for layout in call.layouts.values()} > {""} for call in inside), seed
+
+
+@pytest.mark.parametrize("condition", ["N > 3", "N > 20000", "M < 0", "x[0, 0] > 5"])
+def test_within_a_branch_that_asks_for_no_layout_nothing_is_added(condition):
+    branches = branches_of(ast.parse(FILE.format(condition=condition)), "f", ["x", "y", "slope"])
+    assert calls_within(a_promise(), 1, "test", drawn_calls(a_promise(), 1, "test"), branches) == []
 
 
 def test_the_first_call_has_ordinary_values_and_elements_of_their_own_and_a_seed_repeats_itself():

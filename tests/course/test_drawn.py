@@ -46,6 +46,7 @@ from grader.numerics.layouts import (
     ALIGNED_ROWS,
     CONTIGUOUS,
     OVERLAPPING,
+    OWN_PLACE,
     Layout,
     every,
     far_apart,
@@ -163,8 +164,9 @@ def _occurs(promise: StatedPromise, calls: list[DrawnCall]) -> None:
         drawn = {kind.number for kind in kinds - set(argument.values)}
         assert all(any(one.low <= number <= one.high for one in ranges) for number in drawn)
         assert len(drawn) >= 3 * len(ranges)
-        used = {_kind_of_layout(call.layouts[name]) for call in calls}
-        expected = {_kind_of_layout(family(_Fixed(), len(argument.shape))) for family in argument.families}
+        rank = len(argument.shape)
+        used = {_kind_of_layout(call.layouts[name], rank) for call in calls}
+        expected = {_kind_of_layout(family(_Fixed(), rank), rank) for family in argument.families}
         assert expected <= used, name
     for name, sizes in promise.sizes.items():
         if sizes.only:
@@ -185,12 +187,15 @@ class _Fixed:
         return least
 
 
-def _kind_of_layout(layout: Layout) -> tuple:
+def _kind_of_layout(layout: Layout, rank: int) -> tuple:
     """What kind of layout it is, whatever its numbers."""
     steps = tuple(min(step, 3) for step in layout.steps)
     offset = 0 if not layout.offset else 16 if layout.offset % 16 == 0 else 1
     pads = tuple(16 if pad == 16 else min(pad, 1) for pad in layout.padding)
-    return layout.order, steps, pads, offset, layout.repeated, layout.sliding
+    own_orders = {(), transposed(rank).order, reversed_order(rank).order}
+    order = layout.order if layout.order in own_orders else "any other"
+    columns = layout.columns if layout.columns in (1, OWN_PLACE) else "close"
+    return order, steps, pads, offset, layout.repeated, layout.sliding, columns
 
 
 def _classes_met(name, sizes, calls) -> set[str]:

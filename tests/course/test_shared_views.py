@@ -39,9 +39,21 @@ def parts_of(names, options, seed=1):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_of_two_matrices_one_is_the_other_itself_and_its_transpose(seed):
     _, calls = parts_of(["a", "b"], MATRICES, seed)
-    assert len(calls) == MOST_VIEWS and {call.layouts["b"].name for call in calls} == {"", "transposed"}
+    assert len(calls) == 2 and {call.layouts["b"].name for call in calls} == {"", "transposed"}
     for call in calls:
         assert call.parts == {"b": "a"} and len(set(call.sizes.values())) == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_of_three_matrices_each_two_are_once_the_transpose_of_each_other(seed):
+    options = dict(
+        sizes={"M": upto(90, block=32), "N": upto(90, block=32)}, **dict.fromkeys("abc", any_strides("M", "N"))
+    )
+    _, calls = parts_of(["a", "b", "c"], options, seed)
+    turned = [call.parts for call in calls if any(call.layouts[part].name == "transposed" for part in call.parts)]
+    assert len(calls) == MOST_VIEWS and sorted(map(str, turned)) == sorted(
+        map(str, ({"b": "a"}, {"c": "a"}, {"c": "b"}))
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -21,6 +25,7 @@ from grader.numerics.data_sets import (
     with_some,
 )
 from grader.numerics.exact_data import a_code_each, cancelling, cancelling_down, cancelling_rows, codes
+from grader.numerics.layouts import OWN_PLACE, Layout, as_if_contiguous
 from grader.numerics.poison import is_poison
 from grader.operations.bounds import tolerance
 from grader.operations.comparison import compare, is_right, quick_error
@@ -258,6 +263,19 @@ def test_layouts_are_what_they_say_and_holes_hold_poison(layout):
     assert not is_poison(tensor).any()
     whole = torch.empty(0).set_(tensor.untyped_storage())
     assert int(is_poison(whole).sum()) == whole.numel() - (7 if layout == "expanded" else 35)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (7, 5), (40, 3), (1, 9), (9, 1), (3, 4, 6)])
+@pytest.mark.parametrize("columns", [OWN_PLACE, 0, 2, 3])
+def test_rows_lie_as_if_contiguous_and_each_place_has_one_value(shape, columns):
+    data = replace(normal(*shape), layout=as_if_contiguous(columns))
+    tensor = data.tensor(torch.float32, generator_for(1))
+    assert tensor.stride()[:-1] == torch.empty(shape).stride()[:-1] and tensor.stride(-1) != 1
+    assert not is_poison(tensor).any()
+    places = {sum(map(int.__mul__, index, tensor.stride())) for index in itertools.product(*map(range, shape))}
+    whole = torch.empty(0).set_(tensor.untyped_storage())
+    assert int((~is_poison(whole)).sum()) == len(places) and (len(places) == tensor.numel()) >= (columns == OWN_PLACE)
+    assert Layout.from_json(json.loads(json.dumps(data.layout.to_json()))) == data.layout
 
 
 def test_a_tensor_that_takes_turns_with_another_leaves_every_second_place_to_it():

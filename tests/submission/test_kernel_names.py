@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from grader.submission.kernel_names import MOST_MISSPELT, FileNames, _Body, all_refused
+from grader.submission.kernel_names import MOST_REFUSED, FileNames, _Body, all_refused
 from grader.submission.public_names import MODULES, members
 from tests.waiting import NEVER
 
@@ -164,9 +164,9 @@ def test_what_python_cannot_write_is_told_by_its_kind(value):
 def test_only_some_misspelt_names_are_compared_with_all_of_triton(monkeypatch):
     compared = []
     monkeypatch.setattr("difflib.get_close_matches", lambda name, *rest: compared.append(name) or [])
-    body = "\n    ".join(f"tl.laod{n}(i)" for n in range(2 * MOST_MISSPELT))
-    assert len(all_refused(ast.parse(HEAD + in_kernel(body)))) == 2 * MOST_MISSPELT
-    assert len(compared) == MOST_MISSPELT
+    body = "\n    ".join(f"tl.laod{n}(i)" for n in range(2 * MOST_REFUSED))
+    assert len(all_refused(ast.parse(HEAD + in_kernel(body)))) == MOST_REFUSED
+    assert len(compared) == MOST_REFUSED
 
 
 def test_a_kernel_in_a_kernel_is_walked_once():
