@@ -85,6 +85,7 @@ class Class:
         self.random = random.Random(seed)
         self.released = released
         self.right = {id: _right_texts(id) for id in released}
+        self.remarks = 10  # of which a right text gets one
 
     def hand_ins(self, students: int) -> list[HandIn]:
         """One per student and exercise; every kind of oddity comes up at least once where there is room for it."""
@@ -144,7 +145,7 @@ class Class:
 
     def _right(self, exercise: str) -> str:
         """A right text with a remark of its own, so that not all are the same to the letter."""
-        return f"{self.random.choice(self.right[exercise])}# {self.random.randrange(10)}\n"
+        return f"{self.random.choice(self.right[exercise])}# {self.random.randrange(self.remarks)}\n"
 
 
 @dataclass(frozen=True)
