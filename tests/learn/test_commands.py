@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,8 @@ from grader.author import stubs
 from grader.cli import COMMANDS
 from grader.course.folder import all_folders
 from grader.course.regions import stub_text
+from grader.explain.verdict import FAIL, PASS
+from grader.learn import demo
 from grader.progress import progress
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +29,7 @@ SOLUTION_LINE = 'x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=ma
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example(course, name):
-    done = course.course(name, "--help")
+    done = course.here(name, "--help")
     assert done.status == 0 and f"Example:  course {name}" in done.out
 
 
@@ -53,7 +56,7 @@ def without(names: tuple[str, ...], call: str, course, *arguments: str) -> subpr
     return subprocess.run(command, cwd=course.path, env=course.environment(), capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("arguments", [("check", "01"), ("programs", "01"), ("doctor",), ("demo",)])
+@pytest.mark.parametrize("arguments", [("programs", "01"), ("doctor",), ("demo",)])
 def test_an_environment_without_torch_is_told_in_a_sentence(course, arguments):
     done = without(("torch",), "from grader.cli import main\nmain(prog_name='course')", course, *arguments)
     assert done.returncode == 1 and done.stderr.splitlines()[-1] == f"Error: torch is {LACKING}"
@@ -66,23 +69,22 @@ def test_pytest_says_what_an_environment_lacks_before_it_judges(course, names, a
     assert done.stderr.strip() == f"ERROR: {are} {LACKING}"
 
 
-@pytest.mark.parametrize("folder", [".", "exercises/01_masked_add"])
-def test_pytest_of_another_environment_says_that_it_is_not_the_courses(course, folder):
+@pytest.mark.parametrize(("folder", "is_set_up"), [(".", False), ("exercises/01_masked_add", True)])
+def test_pytest_of_another_environment_says_that_it_is_not_the_courses(course, folder, is_set_up):
     """It does not know the plugin; the package may be on its path, as it is in a clone."""
+    activate = course.path / ".venv/bin/activate"
+    if is_set_up:
+        activate.parent.mkdir(parents=True)
+        activate.touch()
     call = "sys.argv += ['-p', 'no:course']\nimport pytest\nsys.exit(pytest.main())"
     named = os.path.relpath(course.path / "exercises/01_masked_add", course.path / folder)
     done = without((), f"import os\nos.chdir({folder!r})\n{call}", course, named)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR and done.stdout == ""
-    said = f"ERROR: The course is not installed for {sys.executable}. Next: set the environment up as README.md says"
-    assert done.stderr.strip() == said
-    activate = course.path / ".venv/bin/activate"
-    activate.parent.mkdir(parents=True)
-    activate.touch()
-    done = without((), f"import os\nos.chdir({folder!r})\n{call}", course, named)
-    assert done.stderr.strip().endswith(f"Next: . {activate}")
+    after = f". {activate}" if is_set_up else "set the environment up as README.md says"
+    assert done.stderr.strip() == f"ERROR: The course is not installed for {sys.executable}. Next: {after}"
 
 
-def test_the_demo_names_a_mistake_and_ends_well(course, tmp_path_factory):
+def test_the_demo_names_a_mistake_and_ends_well(course):
     before = {path: path.stat().st_mtime_ns for path in course.path.rglob("*")}
     done = course.course("demo")
     assert done.status == 0 and done.err == ""
@@ -90,7 +92,15 @@ def test_the_demo_names_a_mistake_and_ends_well(course, tmp_path_factory):
     assert "the 243 lanes past the end of each row take part in the sum." in done.out
     assert done.lines[-3].startswith("Passed: ") and done.lines[-1] == "Next: course watch 01"
     assert {path: path.stat().st_mtime_ns for path in course.path.rglob("*")} == before
-    elsewhere = course.course("demo", cwd=tmp_path_factory.mktemp("elsewhere"))
+
+
+def test_the_demo_says_what_is_next_where_there_is_no_course(course, tmp_path_factory, monkeypatch):
+    def judged(judge: object, text: str) -> dict:
+        return {"fault": None, "outcome": FAIL if demo.WRONG in text else PASS, "tests": [], "message": ""}
+
+    monkeypatch.setattr(demo, "JudgingProcess", lambda: SimpleNamespace(end=lambda: None))
+    monkeypatch.setattr(demo, "_judged", judged)
+    elsewhere = course.here("demo", cwd=tmp_path_factory.mktemp("elsewhere"))
     assert elsewhere.lines[-1] == "Next: course init my-course && cd my-course && course watch 01"
 
 
@@ -276,11 +286,23 @@ def test_narrow_terminals_keep_names_and_states(course, columns):
     assert "not" in out and "hints" not in out.splitlines()[0]
 
 
-@pytest.mark.parametrize("command", [("status",), ("open", "03"), ("hint", "03"), ("doctor", "--help")])
-def test_any_encoding_and_no_colour(course, command):
-    for environment in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}, {"NO_COLOR": "1"}):
-        done = course.course(*command, **environment)
-        assert done.status == 0 and "\x1b" not in done.out
+ASCII = {"PYTHONIOENCODING": "ascii"}
+
+
+@pytest.mark.parametrize(
+    ("command", "environment"),
+    [
+        (("status",), ASCII),
+        (("open", "03"), ASCII),
+        (("hint", "03"), ASCII),
+        (("doctor", "--help"), ASCII),
+        (("open", "03"), {"LC_ALL": "C", "PYTHONUTF8": "0"}),
+        (("open", "03"), {"NO_COLOR": "1"}),
+    ],
+)
+def test_any_encoding_and_no_colour(course, command, environment):
+    done = course.course(*command, **environment)
+    assert done.status == 0 and "\x1b" not in done.out
 
 
 def test_progress_that_cannot_be_read_is_one_sentence(course):
