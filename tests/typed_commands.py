@@ -61,10 +61,9 @@ def run_course(*arguments: str, cwd: Path, answer: str = "", **environment: str)
 
 
 def ended_here(arguments: list[str | Path], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """In the place of `grader.learn.notebooks.cells.ended`, which starts a process: runs its pytest in this one."""
-    python, *given = map(str, arguments[1:])
-    assert (arguments[0], python) == ("-m", "pytest")
-    done = run_pytest(*given, cwd=cwd or Path.cwd(), NO_COLOR="1", COLUMNS="100")
+    """In the place of `grader.learn.notebooks.cells.ended`, which starts a process: pytest or `course` in this one."""
+    how, _, *given = map(str, arguments)
+    done = {"-m": run_pytest, "-c": run_course}[how](*given, cwd=cwd or Path.cwd(), NO_COLOR="1", COLUMNS="100")
     return subprocess.CompletedProcess(arguments, done.status, done.out + done.err)
 
 
