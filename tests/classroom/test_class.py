@@ -64,7 +64,7 @@ def graded(tmp_path_factory) -> tuple[Classroom, list[HandIn], str]:
     if SLOW:
         disturbed(classroom, lambda: count(classroom, "results/*/*.json") > 15, kill_worker=True)
     disturbed(classroom, lambda: count(classroom, "autograded/*/*/*.ipynb") > 15, kill_worker=not SLOW)
-    return classroom, hand_ins, classroom.run(*GRADE, TMPDIR=str(temporary(classroom)))
+    return classroom, hand_ins, classroom.here(*GRADE)
 
 
 def temporary(classroom: Classroom) -> Path:

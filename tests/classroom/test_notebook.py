@@ -7,9 +7,8 @@ import re
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
-from grader.classroom.cells import report, score
+from grader.classroom.cells import score
 from grader.classroom.nbgrader import class_folder
 from grader.classroom.nbgrader.class_folder import Class, counts_speed, write
 from grader.classroom.nbgrader.source_notebook import hints_of, notebook_of
@@ -36,25 +35,6 @@ LIMITS = {name: int(NEVER) for name in ("timeout", "startup_timeout", "iopub_tim
 def points():
     """Of the exercises that the page for instructors shows. To list tests takes a process and seconds."""
     return points_without_speed(ADD, SOFTMAX)
-
-
-def run(tmp_path, notebook, order):
-    """Runs the cells in this order, as a student does, in a kernel of its own; their outputs."""
-    for name, value in environment().items():
-        pytest.MonkeyPatch().setenv(name, value)
-    client = NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": tmp_path}}, **LIMITS)
-    outputs = []
-    with client.setup_kernel():
-        for place in order:
-            notebook.cells[place].outputs = []
-            client.execute_cell(notebook.cells[place], place)
-            outputs.append(notebook.cells[place].outputs)
-    return outputs
-
-
-def text_of(outputs):
-    assert not [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"], outputs
-    return "".join(o.get("text", "") or o.get("data", {}).get("text/plain", "") for o in outputs)
 
 
 def filled(folder, text, points):
@@ -136,26 +116,37 @@ def test_questions_that_are_not_there_are_a_sentence(capsys, monkeypatch, tmp_pa
     assert "was not installed from a copy of the course" in capsys.readouterr().out
 
 
-def test_a_student_runs_the_cells_out_of_order_and_again(tmp_path, points):
-    notebook = filled(SOFTMAX, mutant("03_softmax/pad_zero"), points)
-    right = len(notebook.cells) - 2
-    before, _, report, score = run(tmp_path, notebook, [CHECK, SOLUTION, CHECK, right])
-    assert text_of(before) == "There is no softmax.py yet. Run the solution cell first: it saves the file.\n"
-    assert "The rows of z sum to" in text_of(report)
-    assert "FAIL  columns are not a power of two" in text_of(report)
-    assert [o for o in report if "image/svg+xml" in o.get("data", {})]
-    assert text_of(score).endswith("5.0")
-
-
-def test_the_untouched_notebook_says_not_attempted(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """here(cell): what the cell's source prints and shows, run in this process in the place of a kernel."""
     monkeypatch.setattr(notebook_cells, "ended", ended_here)
+    monkeypatch.setattr("IPython.display.display", lambda shown: print(type(shown).__name__))
     monkeypatch.chdir(tmp_path)
-    file = tmp_path / "masked_add.py"
-    file.write_bytes(ADD.learner_file.read_bytes())
-    report(ADD.id)
-    assert "not attempted" in capsys.readouterr().out
-    assert score(ADD.id, "right") == 0
-    assert "-       one full block" in capsys.readouterr().out
+
+    def here(cell) -> str:
+        exec(cell.source, {})
+        said = capsys.readouterr()
+        assert said.err == ""
+        return said.out
+
+    return here
+
+
+def test_a_student_runs_the_cells_out_of_order(tmp_path, points, here):
+    cells = filled(SOFTMAX, mutant("03_softmax/pad_zero"), points).cells
+    assert here(cells[CHECK]) == "There is no softmax.py yet. Run the solution cell first: it saves the file.\n"
+    (tmp_path / "softmax.py").write_text(cells[SOLUTION].source.partition("\n")[2], encoding="utf-8")
+    said = here(cells[CHECK])
+    assert "The rows of z sum to" in said and "FAIL  columns are not a power of two" in said
+    assert said.endswith("SVG\n")
+    assert "FAIL    columns are not a power of two" in here(cells[-2]) and score(SOFTMAX.id, "right") == 5
+
+
+def test_the_untouched_notebook_says_not_attempted(tmp_path, points, here):
+    cells = filled(ADD, solution(ADD.id), points).cells
+    (tmp_path / "masked_add.py").write_bytes(ADD.learner_file.read_bytes())
+    assert "not attempted" in here(cells[CHECK])
+    assert "-       one full block" in here(cells[-2]) and score(ADD.id, "right") == 0
 
 
 def test_nbgraders_own_validation_takes_the_cells_of_a_right_notebook(tmp_path, points, monkeypatch):

@@ -151,7 +151,6 @@ def test_the_first_verdict_a_pass_and_the_solution(installed, laid):
         (("open", "01"), "Next: course predict 01"),
         (("hint", "01"), "Hint 1 of 3 for 01_masked_add"),
         (("reset", "01"), "is the stub already"),
-        (("programs", "01"), "masked_add"),
     ],
 )
 def test_commands_work_in_what_was_laid_down(installed, laid, arguments, words):
@@ -160,8 +159,12 @@ def test_commands_work_in_what_was_laid_down(installed, laid, arguments, words):
 
 
 def test_the_installed_solutions_can_be_graded(installed, laid):
-    done = installed.pytest("exercises/01_masked_add", "--submission", "solutions", cwd=laid)
-    assert done.status == 0 and "triton_course/solutions/01_masked_add/masked_add.py" in done.out
+    """Asked for the file that pytest --submission would judge."""
+    told = "from grader.course.folder import Folder; print(Folder(Path(FOLDER)).submission_file('solutions'))"
+    text = f"from pathlib import Path; FOLDER = {str(laid / 'exercises/01_masked_add')!r}; {told}"
+    assert installed.python("-c", text, cwd=laid).out.strip() == str(
+        installed.files / "solutions/01_masked_add/masked_add.py"
+    )
 
 
 def test_an_authors_command_asks_for_a_clone(installed, laid):

@@ -45,9 +45,10 @@ def under(out: str, line: str) -> list[str]:
     return found
 
 
-@pytest.fixture
-def loops(course) -> str:
+@pytest.fixture(scope="module")
+def loops(tmp_path_factory) -> str:
     """A kernel with loops, in place of the solution's of 01; its last program as text."""
+    course = Course(tmp_path_factory.mktemp("loops"))
     text = course.solution("01_masked_add")
     region = text[text.index("    ### BEGIN SOLUTION") : text.index("    ### END SOLUTION")]
     course.file("01_masked_add").write_text(text.replace(region, LOOPS, 1))
