@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -49,22 +48,24 @@ class Screen:
         self.terminal.close()
         return self.terminal.exitstatus
 
-    def processes(self) -> list[str]:
-        """The command lines of what still runs for this terminal: by the temporary folder in their environment."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            try:
-                if str(self.temporary).encode() in (path / "environ").read_bytes():
-                    found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-            except OSError:
-                continue
-        return found
 
-    def assert_nothing_left(self) -> None:
-        until(
-            lambda: not self.processes() and not list(self.temporary.iterdir()),
-            lambda: (self.processes(), list(self.temporary.rglob("*"))),
-        )
+def processes(temporary: Path) -> list[str]:
+    """The command lines of what still runs for a watch: by the temporary folder in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(temporary).encode() in (path / "environ").read_bytes():
+                found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+
+def assert_nothing_left(temporary: Path) -> None:
+    until(
+        lambda: not processes(temporary) and not list(temporary.iterdir()),
+        lambda: (processes(temporary), list(temporary.rglob("*"))),
+    )
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_it_judges_every_save_gives_hints_moves_on_after_a_pass_and_leaves_nothi
     until(lambda: is_in(screen.temporary, "begun"), lambda: screen.terminal.before)
     screen.press("q")
     assert screen.until_gone() == 0
-    screen.assert_nothing_left()
+    assert_nothing_left(screen.temporary)
 
 
 @pytest.mark.parametrize(
@@ -158,40 +159,36 @@ def test_keys_next_and_again_and_the_terminal_is_put_back(course):
     screen.terminal.close(force=True)
 
 
-def test_a_hangup_during_a_run_leaves_nothing_behind(course, watching):
-    course.save("01_masked_add", HANGS)
-    screen = watching("01")
-    until(lambda: is_in(screen.temporary, "begun"), lambda: screen.terminal.before)
-    os.kill(screen.terminal.pid, signal.SIGHUP)
-    assert screen.until_gone() == 1
-    screen.assert_nothing_left()
-
-
 def test_leaving_at_once_leaves_nothing_behind(course, watching):
     screen = watching("01")
     screen.until("judging ...")
     screen.press("\x03")
     assert screen.until_gone() == 0
     assert "KeyboardInterrupt" not in screen.terminal.before
-    screen.assert_nothing_left()
+    assert_nothing_left(screen.temporary)
 
 
-def test_without_a_terminal_it_watches_all_the_same(course):
+def test_without_a_terminal_it_watches_all_the_same_and_a_hangup_during_a_run_leaves_nothing(course):
     from tests.learn.conftest import COURSE
 
-    watch = subprocess.Popen([COURSE, "watch", "05"], cwd=course.path, env=course.environment(), text=True,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             preexec_fn=hears_ctrl_c)  # fmt: skip
+    temporary = course.path / "temporary"
+    temporary.mkdir()
+    watch = subprocess.Popen([COURSE, "watch", "05"], cwd=course.path, text=True,
+                             env=course.environment(TMPDIR=str(temporary)),
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
     try:
         lines = []
         while not (lines and lines[-1].startswith("Waiting for ")):
             lines.append(watch.stdout.readline())
             assert lines[-1], lines
-        watch.send_signal(signal.SIGINT)
+        course.save("01_masked_add", HANGS)
+        until(lambda: is_in(temporary, "begun"))
+        watch.send_signal(signal.SIGHUP)
         rest, _ = watch.communicate(timeout=NEVER)
-        assert watch.returncode == 0
+        assert watch.returncode == 1
     finally:
         watch.kill()
+    assert_nothing_left(temporary)
     out = "".join(lines) + rest
     assert (
         "05 grouped_matmul   not attempted" in out and "\x1b" not in out and "Traceback" not in out and KEYS not in out
