@@ -40,6 +40,9 @@ class Installed:
     def pytest(self, *arguments: str | Path, cwd: Path) -> Finished:
         return self._run("-m", "pytest", *arguments, cwd=cwd)
 
+    def python(self, *arguments: str | Path, cwd: Path) -> Finished:
+        return self._run(*arguments, cwd=cwd)
+
     def _run(self, *arguments: str | Path, cwd: Path, answer: str = "") -> Finished:
         environment = {"PYTHONPATH": str(self.site), "PYTHONSAFEPATH": "1"}
         return started([sys.executable, *map(str, arguments)], cwd, environment, answer)

@@ -35,6 +35,8 @@ SHORT = {
         "seconds of a core, for an import that never ends",
     "tests/learn/test_programs.py: monkeypatch.setattr(triton_forkserver_client, 'START_LIMIT', 0.001)":
         "a start takes longer on any machine",
+    "tests/learn/test_programs.py: monkeypatch.setattr('grader.judge.run.RECORD_LIMIT', 1.0)":
+        "seconds of a core, for calls that never end",
     "tests/processes/test_call_clock.py: monkeypatch.setattr(call_clock, 'WAITING', 0.2)":
         "seconds asleep, for a file that sleeps for ever",
     "tests/processes/test_front_end_process.py: monkeypatch.setattr(front_end_process, 'MOST_COMPUTING', 1.0)":

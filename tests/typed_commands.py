@@ -41,7 +41,7 @@ class Finished:
 def run_pytest(*arguments: str | Path, cwd: Path, **environment: str) -> Finished:
     out, err = io.StringIO(), io.StringIO()
     with (
-        _as_typed_in(cwd, environment),
+        as_typed_in(cwd, environment),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         _garbage_of_its_own(),
@@ -54,10 +54,17 @@ def run_pytest(*arguments: str | Path, cwd: Path, **environment: str) -> Finishe
 def run_course(*arguments: str, cwd: Path, answer: str = "", **environment: str) -> Finished:
     from grader.cli import main
 
-    with _as_typed_in(cwd, environment):
+    with as_typed_in(cwd, environment):
         done = CliRunner().invoke(main, arguments, input=answer, prog_name="course")
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return Finished(done.exit_code, done.stdout, done.stderr)
+
+
+def ended_here(arguments: list[str | Path], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """In the place of `grader.learn.notebooks.cells.ended`, which starts a process: pytest or `course` in this one."""
+    how, _, *given = map(str, arguments)
+    done = {"-m": run_pytest, "-c": run_course}[how](*given, cwd=cwd or Path.cwd(), NO_COLOR="1", COLUMNS="100")
+    return subprocess.CompletedProcess(arguments, done.status, done.out + done.err)
 
 
 def start_pytest(*arguments: str | Path, cwd: Path, **environment: str) -> Finished:
@@ -94,7 +101,7 @@ def _garbage_of_its_own() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _as_typed_in(folder: Path, more: dict[str, str]) -> Iterator[None]:
+def as_typed_in(folder: Path, more: dict[str, str]) -> Iterator[None]:
     """Leaves the environment as it was, the path of imports, and the tests of exercises that are imported: those of
     another copy of the course have the same names."""
     path, aside = list(sys.path), _take_out_tests_of_exercises()

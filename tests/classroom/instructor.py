@@ -1,8 +1,10 @@
-"""An instructor: the commands of a class, run as they are typed."""
+"""An instructor: the commands of a class, in processes as they are typed, or in this process."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 
 from grader.classroom.rubric import SPEED, points_of
 from grader.course.folder import Folder
+from tests.typed_commands import Finished, as_typed_in, run_course
 from tests.waiting import NEVER
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,14 +42,21 @@ class Classroom:
         assert done.returncode == status, f"{command} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
+    def here(self, *command: str, status: int = 0, cwd: Path | None = None, **more: str) -> str:
+        """As `run`, in this process: a process of its own imports nbgrader anew, which takes three seconds."""
+        started = {"course": run_course, "nbgrader": run_nbgrader}[command[0]]
+        done = started(*command[1:], cwd=cwd or self.path, **environment(**more))
+        assert done.status == status, f"{command} ended with {done.status}\n{done.out}\n{done.err}"
+        return done.out + done.err
+
     def make(self, *exercises: str, assignment: str = "") -> str:
         """`course notebooks` and, for each assignment, `nbgrader generate_assignment`."""
         self.path.mkdir(exist_ok=True)
         named = ["--assignment", assignment] if assignment else []
         counts = "--speed" if self.speed else "--no-speed"
-        said = self.run("course", "notebooks", "--out", str(self.path), counts, *named, *exercises, cwd=self.course)
+        said = self.here("course", "notebooks", "--out", str(self.path), counts, *named, *exercises, cwd=self.course)
         for name in [assignment] if assignment else exercises:
-            said += self.run("nbgrader", "generate_assignment", "--force", name)
+            said += self.here("nbgrader", "generate_assignment", "--force", name)
         return said
 
     def released(self, assignment: str, name: str):
@@ -62,7 +72,7 @@ class Classroom:
 
     def export(self, exporter: str) -> list[dict[str, str]]:
         file = f"{exporter.lower()}.csv"
-        self.run("nbgrader", "export", f"--exporter=grader.classroom.nbgrader.exports.{exporter}", "--to", file)
+        self.here("nbgrader", "export", f"--exporter=grader.classroom.nbgrader.exports.{exporter}", "--to", file)
         with (self.path / file).open(encoding="utf-8", newline="") as lines:
             return list(csv.DictReader(lines))
 
@@ -76,6 +86,25 @@ class Classroom:
 
     def feedback(self, student: str, assignment: str, name: str) -> str:
         return (self.path / "feedback" / student / assignment / f"{name}.html").read_text(encoding="utf-8")
+
+
+def run_nbgrader(*arguments: str, cwd: Path, **more: str) -> Finished:
+    from jupyter_core.application import NoStart
+    from nbgrader.apps.nbgraderapp import NbGraderApp
+
+    said, status, app = io.StringIO(), 0, NbGraderApp()
+    with as_typed_in(cwd, more), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            app.initialize(list(arguments))
+            with contextlib.suppress(NoStart):  # raised once the command in the arguments has run
+                app.start()
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+        finally:
+            for one in filter(None, (app.subapp, app)):
+                one.log.handlers.clear()  # which hold this stream
+                one.clear_instance()
+    return Finished(status, said.getvalue(), "")
 
 
 def points_without_speed(*folders: Folder, hidden: Path | None = None) -> dict[str, dict[str, float]]:

@@ -1,4 +1,4 @@
-"""A folder of submissions, and `course grade FOLDER --out RESULTS` as it is typed: run, killed, compared."""
+"""A folder of submissions, and `course grade FOLDER --out RESULTS`: as it is typed, in this process, killed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.classroom.instructor import ROOT, environment
 from tests.classroom.synthetic import HandIn
+from tests.typed_commands import run_course
 from tests.waiting import NEVER, until
 
 
@@ -41,15 +42,21 @@ class SubmissionFolder:
         assert "Traceback" not in done.stdout + done.stderr
         return done.stdout + done.stderr
 
+    def here(self, *options: str, status: int = 0) -> str:
+        """As `grade`, in this process: most of what a process of its own does is to import."""
+        done = run_course(*self._command(*options)[1:], cwd=ROOT, **environment())
+        assert done.status == status, f"{done.status}\n{done.out}\n{done.err}"
+        return done.out + done.err
+
     def start(self, *options: str) -> subprocess.Popen:
         return subprocess.Popen(
             self._command(*options), cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
 
-    def killed(self, when: Callable[[], bool]) -> bool:
+    def killed(self, when: Callable[[], bool], *options: str) -> bool:
         """Starts the command and kills it, with no chance to clear up, when it is time; False if it was done before."""
-        running = self.start()
+        running = self.start(*options)
         until(lambda: running.poll() is not None or when(), lambda: self.judged)
         with contextlib.suppress(ProcessLookupError):
             os.kill(running.pid, signal.SIGKILL)

@@ -32,7 +32,7 @@ COST_OF_FULL_WAITS = {"cost": 2}  # where the core is passed, the cost of the co
 
 # Mutants that are partly right, and how many points of each item they lose. Where values are wrong, cost is not judged.
 PARTLY_RIGHT = {
-    "01_masked_add/floor_grid": {"right": 6, **COST_WAITS},
+    "01_masked_add/floor_grid": {"right": 7, **COST_WAITS},
     "01_masked_add/grid_of_one_program": {"right": 5, **COST_WAITS},
     "01_masked_add/hard_coded_start": {"right": 2, "cost": 4},
     "01_masked_add/if_on_a_tile": {"right": ALL, **COST_WAITS},
@@ -50,10 +50,10 @@ PARTLY_RIGHT = {
     "04_transpose/hard_coded_tile": {"right": 3, **COST_OF_FULL_WAITS},
     "04_transpose/no_mask": {"right": 11, **COST_WAITS},
     "04_transpose/reads_tile_twice": {"cost": 2},
-    "05_grouped_matmul/b_strides_swapped": {"right": 15, **COST_WAITS},
+    "05_grouped_matmul/b_strides_swapped": {"right": 19, **COST_WAITS},
     "05_grouped_matmul/column_major_order": {"cost": 4},
-    "05_grouped_matmul/floor_k": {"right": 13, **COST_WAITS},
-    "05_grouped_matmul/half_accumulator": {"right": 12, **COST_WAITS},
+    "05_grouped_matmul/floor_k": {"right": 16, **COST_WAITS},
+    "05_grouped_matmul/half_accumulator": {"right": 16, **COST_WAITS},
 }
 
 
@@ -85,6 +85,7 @@ class Class:
         self.random = random.Random(seed)
         self.released = released
         self.right = {id: _right_texts(id) for id in released}
+        self.remarks = 10  # of which a right text gets one
 
     def hand_ins(self, students: int) -> list[HandIn]:
         """One per student and exercise; every kind of oddity comes up at least once where there is room for it."""
@@ -144,7 +145,7 @@ class Class:
 
     def _right(self, exercise: str) -> str:
         """A right text with a remark of its own, so that not all are the same to the letter."""
-        return f"{self.random.choice(self.right[exercise])}# {self.random.randrange(10)}\n"
+        return f"{self.random.choice(self.right[exercise])}# {self.random.randrange(self.remarks)}\n"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -22,7 +21,6 @@ from grader.classroom import patience
 from grader.classroom.cluster import engine, warm_judge, worker_plugin
 from grader.classroom.cluster.engine import EngineError
 from grader.classroom.cluster.warm_judge import WarmJudge, request_of
-from grader.classroom.cluster.worker_plugin import Judges
 from grader.classroom.handin import HandIn
 from grader.classroom.judge_missing import How, Students, check_isolation, judge_missing
 from grader.classroom.result_store import Results, Text
@@ -34,23 +32,11 @@ from tests.classroom.instructor import ROOT, solution
 from tests.waiting import NEVER, until
 
 ADD = Folder(ROOT / "exercises/01_masked_add")
+STUB = ADD.learner_file.read_text(encoding="utf-8")  # judged as soon as a judge is ready
 
 
 def text(content: str, folder: Folder = ADD) -> Text:
     return Text(folder, content, None)
-
-
-@pytest.fixture
-def judged_by(monkeypatch):
-    """judged_by(judge): judge(request) stands in for the judges of this machine's workers."""
-
-    def use(judge) -> None:
-        monkeypatch.setattr(Judges, "setup", lambda self, worker: None)
-        monkeypatch.setattr(Judges, "teardown", lambda self, worker: None)
-        monkeypatch.setattr(Judges, "judge", lambda self, request: judge(request))
-        monkeypatch.setattr(engine, "PAUSE", 0.3)
-
-    return use
 
 
 def works(*texts: Text) -> list[StudentWork]:
@@ -81,24 +67,24 @@ def test_a_scheduler_that_is_not_there_is_told_at_once(results, monkeypatch):
 
 def test_a_judge_that_is_killed_or_hangs_is_a_fault_of_the_machine_and_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    right, hanging = (text(before + solution(ADD.id)) for before in ("", HANGING))
+    stub, hanging = text(STUB), text(HANGING + solution(ADD.id))
     judge = WarmJudge(LIMITS)
     try:
-        assert judge.judge(request_of(right, LIMITS))["outcome"] == "pass"  # by now it is ready
         guard = threading.Timer(NEVER, judge.end)
         with monkeypatch.context() as short:
             short.setattr(warm_judge, "MOST_SECONDS", 2)
             os.kill(judge._running.process.pid, signal.SIGSTOP)
             guard.start()
-            late = judge.judge(request_of(right, LIMITS))
+            late = judge.judge(request_of(stub, LIMITS))
             guard.cancel()
         assert late["fault"] == "the judge's process did not end within 2 s"
+        assert judge.judge(request_of(stub, LIMITS))["outcome"] == "not attempted"
         killer = threading.Thread(target=_killed_at_work, args=[judge, tmp_path])
         killer.start()
         killed = judge.judge(request_of(hanging, LIMITS))
         killer.join(NEVER)
         assert re.fullmatch(r"the judge's process ended with status -9.*", killed["fault"])
-        assert judge.judge(request_of(right, LIMITS))["outcome"] == "pass"
+        assert judge._running is None  # as after the first: the next text gets a new one
     finally:
         judge.end()
     until(lambda: not _working_in(tmp_path) and not list(tmp_path.iterdir()), lambda: list(tmp_path.rglob("*")))
@@ -161,15 +147,14 @@ def test_a_judge_whose_pool_is_gone_is_connected_anew(monkeypatch):
         return theirs
 
     judge = WarmJudge(LIMITS, connected=connected)
-    request = request_of(text(solution(ADD.id)), LIMITS)
+    request = request_of(text(STUB), LIMITS)
     try:
-        assert judge.judge({**request, "key": "of another judge"})["fault"]  # its pool has nothing to do with that
-        with monkeypatch.context() as gone:
-            gone.setattr(
-                judge, "_answered", lambda running, request: {"fault": "the pool is gone", "unconnected": True}
-            )
-            assert judge.judge(request) == {"fault": "the pool is gone"}
-        assert [judge.judge(request)["outcome"] for _ in range(2)] == ["pass", "pass"]
+        for fault, is_gone in (("of something else", False), ("the pool is gone", True)):
+            with monkeypatch.context() as told:
+                told.setattr(judge, "_answered", lambda *_: {"fault": fault, "unconnected": is_gone})  # noqa: B023
+                assert judge.judge(request) == {"fault": fault}
+            assert (judge._running is None) == is_gone
+        assert [judge.judge(request)["outcome"] for _ in range(2)] == ["not attempted"] * 2
     finally:
         judge.end()
         for ours in connections:
@@ -181,31 +166,19 @@ def test_a_judge_whose_pool_is_gone_is_connected_anew(monkeypatch):
             ours.close()
 
 
-@pytest.fixture(scope="module")
-def judge() -> Iterator[WarmJudge]:
-    """A judge that was started where the environment asks for other things than it needs."""
-    with pytest.MonkeyPatch.context() as asked:
-        asked.setenv("PYTEST_PLUGINS", "a_plugin_that_is_not_installed_there")
-        asked.setenv("PYTEST_ADDOPTS", "--an-option-of-it")
-        asked.setenv("OMP_NUM_THREADS", "8")
-        judge = WarmJudge(LIMITS)
-    yield judge
-    judge.end()
+def test_another_copy_of_the_course_is_refused_by_its_workers(shared_judge):
+    request = {**request_of(text(STUB), LIMITS), "key": "of another judge"}
+    assert re.search(r"course, torch or triton at .* differ", shared_judge.judge(request)["fault"])
 
 
-def test_another_copy_of_the_course_is_refused_by_its_workers(judge):
-    request = {**request_of(text(solution(ADD.id)), LIMITS), "key": "of another judge"}
-    assert re.search(r"course, torch or triton at .* differ", judge.judge(request)["fault"])
+def test_a_judge_takes_no_other_plugins_of_pytest_and_none_of_their_options(shared_judge):
+    assert shared_judge.judge(request_of(text(solution(ADD.id)), LIMITS))["outcome"] == "pass"
 
 
-def test_a_judge_takes_no_other_plugins_of_pytest_and_none_of_their_options(judge):
-    assert judge.judge(request_of(text(solution(ADD.id)), LIMITS))["outcome"] == "pass"
-
-
-def test_a_judge_has_one_thread(judge):
+def test_a_judge_has_one_thread(shared_judge):
     """torch asks for as many; with more, each of a dozen judges would have several children that compile ahead."""
-    assert judge.judge(request_of(text("x"), LIMITS))["outcome"]  # by now its environment can be read
-    assert b"OMP_NUM_THREADS=1\0" in Path("/proc", str(judge._running.process.pid), "environ").read_bytes()
+    assert shared_judge.judge(request_of(text(STUB), LIMITS))["outcome"]  # by now its environment can be read
+    assert b"OMP_NUM_THREADS=1\0" in Path("/proc", str(shared_judge._running.process.pid), "environ").read_bytes()
 
 
 def test_faults_are_tried_again_and_stay_faults(results, judged_by):

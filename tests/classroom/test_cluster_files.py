@@ -22,7 +22,7 @@ FILES = ROOT / "docs/cluster"
 
 
 def test_slurm_gets_a_job_per_gpu_and_each_becomes_a_worker(tmp_path):
-    """With a stand-in for sbatch that keeps the script of a job and runs it here."""
+    """With a stand-in for sbatch that keeps the script of a job and runs it here. Two jobs are asked for."""
     pytest.importorskip("dask_jobqueue", reason="needs the extra cluster")
     tools, activate = tmp_path / "tools", tmp_path / "triton-course/.venv/bin/activate"
     for folder in (tools, activate.parent):
@@ -30,24 +30,27 @@ def test_slurm_gets_a_job_per_gpu_and_each_becomes_a_worker(tmp_path):
     activate.write_text("export ACTIVATED=yes\n")
     _tool(tools / "sbatch", f'cp "$1" {tmp_path}/job.$$ && bash {tmp_path}/job.$$ & echo "Submitted batch job $$"')
     _tool(tools / "scancel", "true")
+    text = (FILES / "slurm.py").read_text(encoding="utf-8")
+    assert text.count("\nJOBS = 4 ") == 1
+    (tmp_path / "slurm.py").write_text(text.replace("\nJOBS = 4 ", "\nJOBS = 2 "))
     given = environment(HOME=str(tmp_path))
     given["PATH"] = os.pathsep.join([str(tools), given["PATH"]])
     running = subprocess.Popen(
-        [sys.executable, FILES / "slurm.py"], cwd=tmp_path, env=given, stdout=subprocess.PIPE, text=True,
+        [sys.executable, tmp_path / "slurm.py"], cwd=tmp_path, env=given, stdout=subprocess.PIPE, text=True,
         stderr=(tmp_path / "log").open("w"), start_new_session=True,
     )  # fmt: skip
     try:
         address = running.stdout.readline().strip()
         with Client(address, timeout=NEVER) as client:
-            client.wait_for_workers(4, timeout=NEVER)
+            client.wait_for_workers(2, timeout=NEVER)
             told = workers_of(client)
-            assert [(worker["nthreads"], worker["resources"]) for worker in told] == [(8, {"GPU": 8})] * 4
+            assert [(worker["nthreads"], worker["resources"]) for worker in told] == [(8, {"GPU": 8})] * 2
     finally:
         os.killpg(running.pid, signal.SIGKILL)
         running.wait(NEVER)
         running.stdout.close()
     (script, *others) = [path.read_text() for path in tmp_path.glob("job.*")]
-    assert len(others) == 3
+    assert len(others) == 1
     for line in ("#SBATCH -p gpu", "#SBATCH --cpus-per-task=8", "#SBATCH --gres=gpu:1", "#SBATCH -t 02:00:00"):
         assert re.search(f"^{re.escape(line)}$", script, re.M), script
     assert script.index("source ~/triton-course/.venv/bin/activate") < script.index("distributed.cli.dask_worker")

@@ -1,4 +1,4 @@
-"""`course grade SUBMISSIONS --out RESULTS`: a small class of right, wrong, slow and hostile work, killed once."""
+"""`course grade SUBMISSIONS --out RESULTS`: a small class of right, wrong and hostile work, killed once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from click.testing import CliRunner
 from grader.classroom import class_commands
 from grader.classroom.cluster.engine import MOST_PER_GPU
 from grader.classroom.plain_folder.submissions import read_submissions
+from grader.classroom.rubric import SPEED, items_of
 from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder, all_folders
 from grader.course.regions import stub_text
-from tests.classroom.instructor import ROOT, points_without_speed, solution
+from tests.classroom.instructor import ROOT, solution
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, HandIn, handed_out
 from tests.conftest import mutant
@@ -24,7 +25,7 @@ from tests.conftest import mutant
 ADD, SOFTMAX = "01_masked_add", "03_softmax"
 SEED, STUDENTS, ORDINARY = 4, 70, 8
 HOSTILE = ("ends_the_process", "patches_the_comparison", "raises_markup", "script_in_markdown")
-ODD = (*HOSTILE, "latin_1", "not_a_notebook", "slow_but_right", "solution_cell_deleted", "syntax_error")
+ODD = (*HOSTILE, "latin_1", "not_a_notebook", "solution_cell_deleted", "syntax_error")
 TEXT = solution(ADD).encode()
 
 
@@ -33,19 +34,22 @@ def graded(tmp_path_factory) -> tuple[SubmissionFolder, list[HandIn], str]:
     """(the folder, what was handed in, what the last run said)."""
     base = tmp_path_factory.mktemp("folder")
     folder = SubmissionFolder(base / "submissions", base / "results")
-    everything = Class(SEED, handed_out(ADD)).hand_ins(STUDENTS)
+    course_class = Class(SEED, handed_out(ADD))
+    course_class.right, course_class.remarks = {ADD: [solution(ADD)]}, 2  # the same text is judged once
+    everything = course_class.hand_ins(STUDENTS)
     ordinary = [one for one in everything if one.kind in ("right", "partly right", "stub")][:ORDINARY]
     hand_ins = [one for one in everything if one.kind in ODD] + ordinary
     assert {"right", "partly right", "stub", *ODD} <= {one.kind for one in hand_ins}
     for hand_in in hand_ins:
         folder.hand_in(hand_in)
-    assert folder.killed(lambda: folder.judged >= 4)
-    return folder, hand_ins, folder.grade()
+    assert folder.killed(lambda: folder.judged >= 4, "--jobs", "1", "--isolation", "limits")
+    return folder, hand_ins, folder.grade("--jobs", "2", "--isolation", "limits")
 
 
 def test_every_point_is_as_expected(graded):
     folder, hand_ins, said = graded
-    points = points_without_speed(Folder(ROOT / "exercises" / ADD))[ADD]
+    right = next(one.student for one in hand_ins if one.kind == "right")
+    points = {name: item.possible for name, item in items_of(folder.result(right, ADD), without=(SPEED,)).items()}
     reached = {(row["student"], row["item"]): float(row["score"]) for row in folder.table("items.csv")}
     rows = {row["student"]: row for row in folder.table()}
     for hand_in in hand_ins:
@@ -65,13 +69,14 @@ def test_what_the_killed_run_had_judged_is_not_judged_again(graded):
     assert 0 < missing <= texts - 4
 
 
-def test_a_second_run_changes_nothing_and_one_student_can_be_judged_again(graded):
+def test_a_second_run_changes_nothing_and_one_student_can_be_judged_again(graded, judged_by, shared_judge):
     folder, hand_ins, _ = graded
+    judged_by(shared_judge.judge)
     before, seeds = folder.verdicts(), {path: path.read_bytes() for path in folder.out.glob("texts/*/*.json")}
-    assert ", 0 to judge." in folder.grade()
+    assert ", 0 to judge." in folder.here()
     assert folder.verdicts() == before
     right = next(one.student for one in hand_ins if one.kind == "right")
-    assert ", 1 to judge;" in folder.grade("--regrade", right)
+    assert ", 1 to judge;" in folder.here("--isolation", "limits", "--regrade", right)
     assert folder.verdicts() == before
     changed = [path for path, content in seeds.items() if path.read_bytes() != content]
     assert [path.stem for path in changed] == [folder.result(right, ADD)["text"].rpartition("/")[2][:-3]]
@@ -96,13 +101,21 @@ def test_exports_leave_open_what_is_not_graded(graded):
     assert len(list(folder.out.glob("exports/gradescope/*/*/results.json"))) == judged
 
 
+def judged(request: dict) -> dict:
+    """In the place of a judge: all is right."""
+    test = {"name": "test_a_size", "item": "right", "hidden": False, "outcome": "pass", "id": "", "points": 1}
+    return {"exercise": request["exercise"], "tests": [{**test, "message": ""}], "outcome": "pass", "fault": None,
+            "points": 1, "possible": 1, "cause": "", "message": "", "report": "", "seed": 1}  # fmt: skip
+
+
 @pytest.fixture
 def folder(tmp_path) -> SubmissionFolder:
     (tmp_path / "submissions").mkdir()
     return SubmissionFolder(tmp_path / "submissions", tmp_path / "results")
 
 
-def test_every_layout_is_understood_and_the_rest_is_named(folder):
+def test_every_layout_is_understood_and_the_rest_is_named(folder, judged_by):
+    judged_by(judged)
     folder.put("ada", ADD, {"masked_add.py": TEXT})
     folder.put("bob", "week1", {"masked_add.py": TEXT})
     folder.put("cem", "", {"masked_add.py": TEXT, "softmax.py": mutant("03_softmax/always_fp32").encode()})
@@ -112,7 +125,7 @@ def test_every_layout_is_understood_and_the_rest_is_named(folder):
     os.utime(folder.path / "cem_masked_add.py", (0, 0))
     (folder.path / "link_masked_add.py").symlink_to(ROOT / "README.md")
     (folder.path / "notes.txt").write_text("not a submission")
-    said = folder.grade("--only", "1")
+    said = folder.here("--only", "1")
     assert "6 hand-ins, 1 different text, 1 to judge" in said
     assert "link, 01_masked_add: link_masked_add.py is a link; hand in the file itself" in said
     assert "Ignored, for it names no student and exercise: notes.txt" in said
@@ -160,35 +173,36 @@ def test_what_is_misspelt_is_named_and_no_student_is_made_of_it(folder):
 def test_a_folder_that_is_no_class_is_refused(folder):
     (folder.path / "texts").mkdir()
     (folder.path / "summary.csv").write_text("")
-    assert "holds results of this command, not submissions" in folder.grade(status=1)
-    assert "is the course itself" in SubmissionFolder(ROOT, folder.out).grade(status=1)
+    assert "holds results of this command, not submissions" in folder.here(status=1)
+    assert "is the course itself" in SubmissionFolder(ROOT, folder.out).here(status=1)
 
 
-def test_files_named_for_students_alone_need_the_exercise(folder):
+def test_files_named_for_students_alone_need_the_exercise(folder, judged_by):
+    judged_by(judged)
     (folder.path / "ada.py").write_bytes(TEXT)
-    said = folder.grade(status=1)
+    said = folder.here(status=1)
     assert "say which exercise they are for with --only NN" in said
-    assert "01_masked_add: 1 graded." in folder.grade("--only", "01")
+    assert "01_masked_add: 1 graded." in folder.here("--only", "01")
     with zipfile.ZipFile(folder.path.parent / "export.zip", "w") as file:
         file.writestr("bob/masked_add.py", TEXT)
         file.writestr("bob/maskd.py", TEXT)
     zipped = SubmissionFolder(folder.path.parent / "export.zip", folder.out)
-    said = zipped.grade()
+    said = zipped.here()
     assert "0 to judge" in said and "names no student and exercise: bob/maskd.py" in said
     assert [row["student"] for row in folder.table()] == ["bob"]
 
 
 def test_commands_say_what_is_wrong(folder):
-    assert "holds no submission: STUDENT/masked_add.py or STUDENT_masked_add.py" in folder.grade(status=1)
+    assert "holds no submission: STUDENT/masked_add.py or STUDENT_masked_add.py" in folder.here(status=1)
     (folder.path / "ada_masked_add.py").write_bytes(TEXT)
-    assert "--regrade NAME" in folder.grade("--student", "ada", status=2)
-    assert "has nothing of a student 'bob'" in folder.grade("--regrade", "bob", status=1)
-    assert "--db belongs to a class's folder" in folder.grade("--db", "sqlite:///x", status=2)
-    assert "No exercise is called '77'" in folder.grade("--only", "77", status=1)
+    assert "--regrade NAME" in folder.here("--student", "ada", status=2)
+    assert "has nothing of a student 'bob'" in folder.here("--regrade", "bob", status=1)
+    assert "--db belongs to a class's folder" in folder.here("--db", "sqlite:///x", status=2)
+    assert "No exercise is called '77'" in folder.here("--only", "77", status=1)
     among = SubmissionFolder(folder.path, folder.path)
-    assert "results would lie among the hand-ins. Name another folder." in among.grade(status=1)
+    assert "results would lie among the hand-ins. Name another folder." in among.here(status=1)
     nowhere = SubmissionFolder(folder.path / "nowhere", folder.out)
-    assert "nowhere is not there: a folder of submissions was expected" in nowhere.grade(status=1)
+    assert "nowhere is not there: a folder of submissions was expected" in nowhere.here(status=1)
 
 
 def test_a_folder_needs_no_nbgrader_and_a_class_does(monkeypatch, tmp_path):

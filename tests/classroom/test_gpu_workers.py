@@ -13,7 +13,7 @@ import pytest
 from distributed import LocalCluster, Worker, get_worker
 
 from grader.classroom.cluster.engine import _open_tests
-from grader.classroom.cluster.warm_judge import WarmJudge, request_of
+from grader.classroom.cluster.warm_judge import request_of
 from grader.classroom.cluster.worker_plugin import GPU, Judges
 from grader.classroom.handin import HandIn
 from grader.classroom.judge_missing import How, Students, judge_missing
@@ -35,17 +35,12 @@ COST = {"name": "test_cost", "item": "cost", "hidden": False, "points": 1, "mess
 SPEED = {**COST, "name": "test_speed", "item": "speed"}
 
 
-def test_only_a_right_text_needs_a_gpu(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    right = solution(SOFTMAX.id)
-    wrong = right.replace("tl.exp(", "tl.exp2(")
-    stub = (SOFTMAX.path / "softmax.py").read_text(encoding="utf-8")
+def test_only_a_right_text_needs_a_gpu(shared_judge):
+    add = Folder(ROOT / "exercises/01_masked_add")
+    right, stub = solution(add.id), add.learner_file.read_text(encoding="utf-8")
+    wrong = right.replace("x + y", "x - y")
     assert wrong != right
-    judge = WarmJudge(LIMITS)
-    try:
-        results = [judge.judge(request_of(Text(SOFTMAX, text, None), LIMITS)) for text in (right, wrong, stub)]
-    finally:
-        judge.end()
+    results = [shared_judge.judge(request_of(Text(add, text, None), LIMITS)) for text in (right, wrong, stub)]
     assert [(one["fault"], one["device"], bool(_open_tests(as_on_gpu(one)))) for one in results] == [
         (None, "cpu", True),
         (None, "cpu", False),

@@ -55,7 +55,7 @@ def test_a_platforms_export_makes_no_such_folder(tmp_path):
 def test_what_the_command_prints_is_plain(folder):
     folder.put("ada", ADD, {f"{STEERING}\nNot graded.py": b"x = 1\n"})
     folder.put(f"{STEERING}{NEW_LINE}", "", {"masked_add.py": b"x = 2\n"})
-    said = folder.grade("--only", "1")
+    said = folder.here("--only", "1")
     assert is_plain(said)
     (ignored,) = (line for line in said.splitlines() if "pass  everything" in line)
     assert ignored.startswith("Ignored, for it names no student and exercise: ?[31mEve?]0;owned? ?1A ?ada")

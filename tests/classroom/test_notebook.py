@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
+import io
 import re
-import subprocess
-import sys
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
+from grader.classroom.cells import score
+from grader.classroom.nbgrader import class_folder
 from grader.classroom.nbgrader.class_folder import Class, counts_speed, write
 from grader.classroom.nbgrader.source_notebook import hints_of, notebook_of
 from grader.classroom.rubric import RubricError, points_of
 from grader.course.folder import Folder, all_folders
 from grader.course.questions import questions_of
 from grader.course.regions import marked_regions
+from grader.learn.notebooks import cells as notebook_cells
 from grader.learn.notebooks.cells import predict
 from grader.learn.notebooks.parts import lesson_of
-from tests.classroom.instructor import ROOT, environment, points_without_speed, solution
+from tests.classroom.instructor import ROOT, environment, points_without_speed, run_nbgrader, solution
 from tests.conftest import mutant
+from tests.typed_commands import ended_here
 from tests.waiting import NEVER
 
 EXERCISES = all_folders(ROOT)
-SOFTMAX = next(folder for folder in EXERCISES if folder.id == "03_softmax")
+ADD, SOFTMAX = (next(one for one in EXERCISES if one.id == id) for id in ("01_masked_add", "03_softmax"))
+POINTS = {"right": 1, "cost": 1}  # where their number does not matter
 QUESTIONS, SOLUTION, CHECK = 2, 4, 5
 LIMITS = {name: int(NEVER) for name in ("timeout", "startup_timeout", "iopub_timeout")}  # whole seconds, for a kernel
 
 
 @pytest.fixture(scope="module")
 def points():
-    return points_without_speed(*EXERCISES)
+    """Of the exercises that the page for instructors shows. To list tests takes a process and seconds."""
+    return points_without_speed(ADD, SOFTMAX)
 
 
-def run(tmp_path, notebook, order):
-    """Runs the cells in this order, as a student does, in a kernel of its own; their outputs."""
-    for name, value in environment().items():
-        pytest.MonkeyPatch().setenv(name, value)
-    client = NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": tmp_path}}, **LIMITS)
-    outputs = []
-    with client.setup_kernel():
-        for place in order:
-            notebook.cells[place].outputs = []
-            client.execute_cell(notebook.cells[place], place)
-            outputs.append(notebook.cells[place].outputs)
-    return outputs
-
-
-def text_of(outputs):
-    assert not [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"], outputs
-    return "".join(o.get("text", "") or o.get("data", {}).get("text/plain", "") for o in outputs)
-
-
-def filled(folder, points, text):
+def filled(folder, text, points):
     notebook = notebook_of(folder, points[folder.id])
     magic = notebook.cells[SOLUTION].source.partition("\n")[0]
     notebook.cells[SOLUTION].source = f"{magic}\n{text}"
@@ -60,10 +45,10 @@ def filled(folder, points, text):
 
 
 @pytest.mark.parametrize("folder", EXERCISES, ids=lambda folder: folder.id)
-def test_what_is_released_is_the_stub_and_holds_no_line_of_the_solution(folder, points):
+def test_what_is_released_is_the_stub_and_holds_no_line_of_the_solution(folder):
     from grader.author.stubs import stub_of
 
-    notebook = notebook_of(folder, points[folder.id])
+    notebook = notebook_of(folder, POINTS)
     stub = stub_of(notebook.cells[SOLUTION].source)
     assert stub.partition("\n")[2] == folder.learner_file.read_text(encoding="utf-8")
     lines = folder.solution_file.read_text(encoding="utf-8").splitlines()
@@ -96,15 +81,13 @@ def test_the_page_for_instructors_shows_points_as_they_are(points):
         assert items == ", ".join(f"{item} {worth:g}" for item, worth in points[exercise].items())
 
 
-def test_a_test_file_that_cannot_be_read_is_a_sentence(tmp_path):
-    (tmp_path / "exercises/01_masked_add").mkdir(parents=True)
-    (tmp_path / "exercises/01_masked_add/test_masked_add.py").write_text("def test_x(: pass")
-    with pytest.raises(RubricError):
+def test_tests_that_cannot_be_listed_are_a_sentence(tmp_path):
+    with pytest.raises(RubricError, match="^file or directory not found: .*01_masked_add"):
         points_of([Folder(tmp_path / "exercises/01_masked_add")])
 
 
-def test_the_questions_are_cells_without_points(points):
-    cells = notebook_of(SOFTMAX, points[SOFTMAX.id]).cells
+def test_the_questions_are_cells_without_points():
+    cells = notebook_of(SOFTMAX, POINTS).cells
     questions = questions_of(SOFTMAX)
     assert all(question.ask in cells[QUESTIONS].source for question in questions)
     assert cells[QUESTIONS + 1].source.endswith(f'predict("03_softmax", {", ".join(["None"] * len(questions))})')
@@ -133,41 +116,54 @@ def test_questions_that_are_not_there_are_a_sentence(capsys, monkeypatch, tmp_pa
     assert "was not installed from a copy of the course" in capsys.readouterr().out
 
 
-def test_a_student_runs_the_cells_out_of_order_and_again(tmp_path, points):
-    folder = SOFTMAX
-    notebook = filled(folder, points, mutant("03_softmax/pad_zero"))
-    right = len(notebook.cells) - 2
-    before, _, report, score, again = run(tmp_path, notebook, [CHECK, SOLUTION, CHECK, right, CHECK])
-    assert text_of(before) == "There is no softmax.py yet. Run the solution cell first: it saves the file.\n"
-    assert "The rows of z sum to" in text_of(report)
-    assert "FAIL  columns are not a power of two" in text_of(report)
-    assert [o for o in report if "image/svg+xml" in o.get("data", {})]
-    assert text_of(score).endswith("5.0")
-    assert "The rows of z sum to" in text_of(again)
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """here(cell): what the cell's source prints and shows, run in this process in the place of a kernel."""
+    monkeypatch.setattr(notebook_cells, "ended", ended_here)
+    monkeypatch.setattr("IPython.display.display", lambda shown: print(type(shown).__name__))
+    monkeypatch.chdir(tmp_path)
+
+    def here(cell) -> str:
+        exec(cell.source, {})
+        said = capsys.readouterr()
+        assert said.err == ""
+        return said.out
+
+    return here
 
 
-def test_the_untouched_notebook_says_not_attempted(tmp_path, points):
-    stub = EXERCISES[0].learner_file.read_text(encoding="utf-8")
-    _, report, score = run(tmp_path, filled(EXERCISES[0], points, stub), [SOLUTION, CHECK, -2])
-    assert "not attempted" in text_of(report)
-    assert text_of(score).endswith("0")
+def test_a_student_runs_the_cells_out_of_order(tmp_path, points, here):
+    cells = filled(SOFTMAX, mutant("03_softmax/pad_zero"), points).cells
+    assert here(cells[CHECK]) == "There is no softmax.py yet. Run the solution cell first: it saves the file.\n"
+    (tmp_path / "softmax.py").write_text(cells[SOLUTION].source.partition("\n")[2], encoding="utf-8")
+    said = here(cells[CHECK])
+    assert "The rows of z sum to" in said and "FAIL  columns are not a power of two" in said
+    assert said.endswith("SVG\n")
+    assert "FAIL    columns are not a power of two" in here(cells[-2]) and score(SOFTMAX.id, "right") == 5
 
 
-def test_nbgraders_own_validation_takes_the_cells_of_a_right_notebook(tmp_path, points):
-    notebook = filled(EXERCISES[0], points, solution("01_masked_add"))
+def test_the_untouched_notebook_says_not_attempted(tmp_path, points, here):
+    cells = filled(ADD, solution(ADD.id), points).cells
+    (tmp_path / "masked_add.py").write_bytes(ADD.learner_file.read_bytes())
+    assert "not attempted" in here(cells[CHECK])
+    assert "-       one full block" in here(cells[-2]) and score(ADD.id, "right") == 0
+
+
+def test_nbgraders_own_validation_takes_the_cells_of_a_right_notebook(tmp_path, points, monkeypatch):
+    said = io.StringIO()
+    monkeypatch.setattr("nbgrader.validator.Validator.stream", said)
+    notebook = filled(ADD, solution("01_masked_add"), points)
     nbformat.write(notebook, tmp_path / "masked_add.ipynb")
     limits = [f"--Execute.{name}={seconds}" for name, seconds in LIMITS.items()]
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "nbgrader", "validate", "masked_add.ipynb", *limits],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=NEVER,
-    )  # fmt: skip
-    assert "Success! Your notebook passes all the tests." in done.stdout, done.stdout + done.stderr
+    done = run_nbgrader("validate", "masked_add.ipynb", *limits, cwd=tmp_path, **environment())
+    assert "Success! Your notebook passes all the tests." in said.getvalue(), said.getvalue() + done.out
 
 
-def test_a_class_keeps_to_what_it_began_with(tmp_path):
+def test_a_class_keeps_to_what_it_began_with(tmp_path, monkeypatch):
+    monkeypatch.setattr(class_folder, "points_of", lambda folders, hidden: {ADD.id: {**POINTS, "speed": 1}})
     said: list[str] = []
     assert counts_speed(tmp_path) is None
     for speed in (True, False):
-        write(tmp_path, EXERCISES[:1], Class(speed=speed), said.append)
+        write(tmp_path, [ADD], Class(speed=speed), said.append)
         assert counts_speed(tmp_path) is speed
     assert "speed" in said[0] and "speed" not in said[2]

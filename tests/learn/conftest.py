@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,11 @@ class Course:
 
         for name in ("pyproject.toml", "course.md"):
             shutil.copy(ROOT / name, path)
+
+    def files(self) -> dict[Path, int]:
+        """Returns when each file was written, without bytecode."""
+        found = (path for path in self.path.rglob("*") if path.suffix != ".pyc" and path.is_file())
+        return {path: path.stat().st_mtime_ns for path in found}
 
     def file(self, id: str) -> Path:
         return self.path / "exercises" / id / f"{id[3:]}.py"
@@ -78,6 +84,15 @@ WRONG = {
 def course(tmp_path) -> Course:
     """A fresh copy: nothing was tried."""
     return Course(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def untouched(tmp_path_factory) -> Iterator[Course]:
+    """A copy that many tests look at: to make one takes a tenth of a second."""
+    course = Course(tmp_path_factory.mktemp("untouched"))
+    before = course.files()
+    yield course
+    assert course.files() == before, "a test of those that only look has written"
 
 
 @pytest.fixture(scope="session")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from grader.course.folder import Folder
+from grader.gpu.device import NO_GPU
 from grader.learn.notebooks.self_study import Origin, self_study_notebook
 from tests.conftest import ROOT
-from tests.typed_commands import of_a_terminal, start_pytest
+from tests.typed_commands import of_a_terminal, run_pytest
 from tests.waiting import NEVER
 
 LIMITS = {name: int(NEVER) for name in ("timeout", "startup_timeout", "iopub_timeout")}  # whole seconds, for a kernel
@@ -77,10 +79,14 @@ class Student:
         return self.reads("import check")
 
     def pytest_says(self, said: str) -> str:
-        """Returns what pytest prints about the learner's file, with the data of a check that failed and said this."""
+        """Returns what pytest prints about the learner's file, with the data of a check that failed and said this.
+
+        It runs in this process, without a GPU.
+        """
         seed = re.search(r"--seed (\d+)", said)[1]
-        done = start_pytest(
-            self.file.parent.relative_to(self.folder / "triton-course"), "--seed", seed, "--disable-warnings",
-            cwd=self.folder / "triton-course", PYTHONPATH=str(ROOT), COLUMNS="100", **self.hidden,
-        )  # fmt: skip
+        with patch("grader.gpu.device._told", NO_GPU):
+            done = run_pytest(
+                self.file.parent.relative_to(self.folder / "triton-course"), "--seed", seed, "--disable-warnings",
+                cwd=self.folder / "triton-course", COLUMNS="100",
+            )  # fmt: skip
         return done.out.strip("\n") + "\n"

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +16,10 @@ from grader.author import stubs
 from grader.cli import COMMANDS
 from grader.course.folder import all_folders
 from grader.course.regions import stub_text
+from grader.explain.verdict import FAIL, PASS
+from grader.learn import demo
 from grader.progress import progress
+from tests.typed_commands import run_pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION_LINE = 'x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=-float("inf"))'
@@ -25,8 +29,8 @@ SOLUTION_LINE = 'x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=ma
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_with_an_example(course, name):
-    done = course.course(name, "--help")
+def test_every_command_has_help_with_an_example(untouched, name):
+    done = untouched.here(name, "--help")
     assert done.status == 0 and f"Example:  course {name}" in done.out
 
 
@@ -53,49 +57,79 @@ def without(names: tuple[str, ...], call: str, course, *arguments: str) -> subpr
     return subprocess.run(command, cwd=course.path, env=course.environment(), capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("arguments", [("check", "01"), ("programs", "01"), ("doctor",), ("demo",)])
-def test_an_environment_without_torch_is_told_in_a_sentence(course, arguments):
-    done = without(("torch",), "from grader.cli import main\nmain(prog_name='course')", course, *arguments)
+@pytest.mark.parametrize("arguments", [("programs", "01"), ("doctor",), ("demo",)])
+def test_an_environment_without_torch_is_told_in_a_sentence(untouched, arguments):
+    done = without(("torch",), "from grader.cli import main\nmain(prog_name='course')", untouched, *arguments)
     assert done.returncode == 1 and done.stderr.splitlines()[-1] == f"Error: torch is {LACKING}"
 
 
 @pytest.mark.parametrize(("names", "are"), [(("triton",), "triton is"), (("torch", "triton"), "torch and triton are")])
-def test_pytest_says_what_an_environment_lacks_before_it_judges(course, names, are):
-    done = without(names, "import pytest\nsys.exit(pytest.main())", course, "exercises/01_masked_add")
+def test_pytest_says_what_an_environment_lacks_before_it_judges(untouched, names, are):
+    done = without(names, "import pytest\nsys.exit(pytest.main())", untouched, "exercises/01_masked_add")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR and done.stdout == ""
     assert done.stderr.strip() == f"ERROR: {are} {LACKING}"
 
 
-@pytest.mark.parametrize("folder", [".", "exercises/01_masked_add"])
-def test_pytest_of_another_environment_says_that_it_is_not_the_courses(course, folder):
+@pytest.mark.parametrize(("folder", "is_set_up"), [(".", False), ("exercises/01_masked_add", True)])
+def test_pytest_of_another_environment_says_that_it_is_not_the_courses(course, folder, is_set_up):
     """It does not know the plugin; the package may be on its path, as it is in a clone."""
+    activate = course.path / ".venv/bin/activate"
+    if is_set_up:
+        activate.parent.mkdir(parents=True)
+        activate.touch()
     call = "sys.argv += ['-p', 'no:course']\nimport pytest\nsys.exit(pytest.main())"
     named = os.path.relpath(course.path / "exercises/01_masked_add", course.path / folder)
     done = without((), f"import os\nos.chdir({folder!r})\n{call}", course, named)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR and done.stdout == ""
-    said = f"ERROR: The course is not installed for {sys.executable}. Next: set the environment up as README.md says"
-    assert done.stderr.strip() == said
-    activate = course.path / ".venv/bin/activate"
-    activate.parent.mkdir(parents=True)
-    activate.touch()
-    done = without((), f"import os\nos.chdir({folder!r})\n{call}", course, named)
-    assert done.stderr.strip().endswith(f"Next: . {activate}")
+    after = f". {activate}" if is_set_up else "set the environment up as README.md says"
+    assert done.stderr.strip() == f"ERROR: The course is not installed for {sys.executable}. Next: {after}"
 
 
-def test_the_demo_names_a_mistake_and_ends_well(course, tmp_path_factory):
-    before = {path: path.stat().st_mtime_ns for path in course.path.rglob("*")}
-    done = course.course("demo")
+class JudgeHere:
+    """In the place of a process that judges: runs pytest in this one."""
+
+    made: list[JudgeHere] = []
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.made.append(self)
+
+    def begin(self, arguments: list[str], output: int) -> None:
+        done = run_pytest(*arguments, cwd=Path.cwd())
+        os.write(output, done.out.encode())
+        self._status = done.status
+
+    def wait(self) -> int:
+        return self._status
+
+    def end(self) -> None:
+        self.ended = True
+
+
+def test_the_demo_names_a_mistake_and_ends_well(untouched, monkeypatch):
+    before = {path: path.stat().st_mtime_ns for path in untouched.path.rglob("*")}
+    monkeypatch.setattr(demo, "JudgingProcess", JudgeHere)
+    done = untouched.here("demo")
     assert done.status == 0 and done.err == ""
+    assert all(judge.ended for judge in JudgeHere.made) and JudgeHere.made
     assert "11 tests fail, 5 pass. What is wrong, in one sentence:" in done.lines
     assert "the 243 lanes past the end of each row take part in the sum." in done.out
     assert done.lines[-3].startswith("Passed: ") and done.lines[-1] == "Next: course watch 01"
-    assert {path: path.stat().st_mtime_ns for path in course.path.rglob("*")} == before
-    elsewhere = course.course("demo", cwd=tmp_path_factory.mktemp("elsewhere"))
+    assert {path: path.stat().st_mtime_ns for path in untouched.path.rglob("*")} == before
+
+
+def test_the_demo_says_what_is_next_where_there_is_no_course(untouched, tmp_path_factory, monkeypatch):
+    def judged(judge: object, text: str) -> dict:
+        return {"fault": None, "outcome": FAIL if demo.WRONG in text else PASS, "tests": [], "message": ""}
+
+    monkeypatch.setattr(demo, "JudgingProcess", lambda: SimpleNamespace(end=lambda: None))
+    monkeypatch.setattr(demo, "_judged", judged)
+    elsewhere = untouched.here("demo", cwd=tmp_path_factory.mktemp("elsewhere"))
     assert elsewhere.lines[-1] == "Next: course init my-course && cd my-course && course watch 01"
 
 
-def test_help_lists_every_command(course):
-    shown = course.here("--help").out
+def test_help_lists_every_command(untouched):
+    shown = untouched.here("--help").out
     assert all(f"\n  {name} " in shown for name in COMMANDS)
 
 
@@ -110,26 +144,26 @@ def test_help_lists_every_command(course):
         (("solution", "8x"), "No exercise is called '8x'."),
     ],
 )
-def test_a_typo_gets_the_nearest_names(course, arguments, sentence):
-    done = course.here(*arguments)
+def test_a_typo_gets_the_nearest_names(untouched, arguments, sentence):
+    done = untouched.here(*arguments)
     assert done.status != 0 and sentence in done.err
 
 
 @pytest.mark.parametrize("name", ["3", "03", "softmax", "soft", "03_softmax", "SOFTMAX", "03_softmax/"])
-def test_an_exercise_has_many_names(course, name):
-    assert "03 · Row softmax" in course.here("open", name).out
+def test_an_exercise_has_many_names(untouched, name):
+    assert "03 · Row softmax" in untouched.here("open", name).out
 
 
-def test_outside_of_a_course_the_installed_one_is_meant(course, tmp_path_factory):
-    done = course.here("status", cwd=tmp_path_factory.mktemp("elsewhere"))
+def test_outside_of_a_course_the_installed_one_is_meant(untouched, tmp_path_factory):
+    done = untouched.here("status", cwd=tmp_path_factory.mktemp("elsewhere"))
     assert done.status == 0 and "01_masked_add" in done.out
 
 
-def test_the_shell_completes_commands_and_exercises(course):
+def test_the_shell_completes_commands_and_exercises(untouched):
     environment = {"_COURSE_COMPLETE": "bash_complete", "COMP_WORDS": "course hint so", "COMP_CWORD": "2"}
-    assert course.course(**environment).out.strip() == "plain,03_softmax"
+    assert untouched.course(**environment).out.strip() == "plain,03_softmax"
     environment |= {"COMP_WORDS": "course st", "COMP_CWORD": "1"}
-    assert course.course(**environment).lines == ["plain,status", "plain,stub"]
+    assert untouched.course(**environment).lines == ["plain,status", "plain,stub"]
 
 
 # ---- a lesson to read ------------------------------------------------------------------------------------------------
@@ -142,16 +176,16 @@ TO_READ = "00 is a lesson to read: exercises/00_memory/README.md. Next: 01_maske
 
 
 @pytest.mark.parametrize("command", OF_AN_EXERCISE)
-def test_what_wants_an_exercise_says_that_a_lesson_has_none(course, command):
-    options = ("--out", str(course.path / "class")) if command == "notebooks" else ()
-    done = course.here(command, "00", *options)
+def test_what_wants_an_exercise_says_that_a_lesson_has_none(untouched, command):
+    options = ("--out", str(untouched.path / "class")) if command == "notebooks" else ()
+    done = untouched.here(command, "00", *options)
     assert done.status == 1 and done.out == f"{TO_READ}\n" and done.err == ""
-    assert not (course.path / "class").exists()
+    assert not (untouched.path / "class").exists()
 
 
 @pytest.mark.parametrize("argument", ["exercises/00_memory", "exercises/00_memory/README.md"])
-def test_pytest_says_that_a_lesson_has_no_exercise(course, argument):
-    done = course.pytest(argument)
+def test_pytest_says_that_a_lesson_has_no_exercise(untouched, argument):
+    done = untouched.pytest(argument)
     assert done.status == 5 and done.out == f"{TO_READ}\n" and done.err == ""
 
 
@@ -160,18 +194,18 @@ def test_a_lesson_beside_an_exercise_does_not_keep_it_from_being_judged(course):
     assert "01 masked_add" in done.out and "a lesson to read" not in done.out
 
 
-def test_a_lesson_opens_and_names_what_comes_next(course):
-    done = course.here("open", "00")
+def test_a_lesson_opens_and_names_what_comes_next(untouched):
+    done = untouched.here("open", "00")
     assert done.status == 0 and "00 · Where data lie" in done.out
     assert done.out.strip().endswith("Next: 01_masked_add. Read it with: course open 01")
 
 
-def test_status_names_the_lessons_to_read(course):
-    assert "00_memory is a lesson to read: course open 00" in course.here("status").lines
+def test_status_names_the_lessons_to_read(untouched):
+    assert "00_memory is a lesson to read: course open 00" in untouched.here("status").lines
 
 
-def test_the_number_of_a_lesson_is_taken(course):
-    done = course.here("new", "00_bias")
+def test_the_number_of_a_lesson_is_taken(untouched):
+    done = untouched.here("new", "00_bias")
     assert done.status == 2 and "The number 00 is that of 00_memory" in done.err
 
 
@@ -185,14 +219,14 @@ def test_links_to_other_lessons_are_words_in_a_terminal(course):
 # ---- status ---------------------------------------------------------------------------------------------------------
 
 
-def test_status_before_anything(course):
-    done = course.here("status")
+def test_status_before_anything(untouched):
+    done = untouched.here("status")
     assert done.status == 0 and done.err == ""
     ids = [folder.id for folder in all_folders(ROOT)]
     assert [line.split()[:3] for line in done.lines[1 : len(ids) + 1]] == [[id, "not", "started"] for id in ids]
     assert f"0 of {len(ids)} passed. Throughput: not measured here, it needs a GPU." in done.out
     assert done.lines[-1] == "Next: 01_masked_add. Read it with: course open 01"
-    assert not (course.path / "progress.txt").exists() and not (course.path / ".course").exists()
+    assert not (untouched.path / "progress.txt").exists() and not (untouched.path / ".course").exists()
 
 
 def test_status_after_a_pass_and_failures(tried):
@@ -205,15 +239,17 @@ def test_status_after_a_pass_and_failures(tried):
 
 
 def test_after_the_last_exercise_comes_one_that_was_left_out(course):
-    """The course has two exercises here: the last of all would take far longer to judge."""
-    for folder in all_folders(course.path)[2:]:
+    """The course has two exercises here, the second a copy of the first: any other takes longer to judge."""
+    for folder in all_folders(course.path)[1:]:
         shutil.rmtree(folder.path)
-    *others, last = [folder.id for folder in all_folders(course.path)]
-    course.write(last)
+    first, last = "01_masked_add", "02_masked_add"
+    for name in ("exercises", "solutions"):
+        shutil.copytree(course.path / name / first, course.path / name / last)
+    shutil.copy(course.path / f"solutions/{first}/masked_add.py", course.file(last))
     assert course.pytest(f"exercises/{last}").lines[-1].strip() == (
         "Next: 01_masked_add, which is still open. Open exercises/01_masked_add/README.md"
     )
-    passed = "".join(f"{id}  outcome=pass passed=2026-01-02T00:00:00Z\n" for id in others)
+    passed = f"{first}  outcome=pass passed=2026-01-02T00:00:00Z\n"
     (course.path / "progress.txt").write_text(course.progress + passed)
     assert course.pytest(f"exercises/{last}").lines[-1].strip() == (
         "Next: every exercise is passed. course.md says where to go from here."
@@ -270,17 +306,29 @@ def test_status_tells_what_it_does_not_understand(course):
 
 
 @pytest.mark.parametrize("columns", ["20", "40", "60"])
-def test_narrow_terminals_keep_names_and_states(course, columns):
-    out = course.here("status", COLUMNS=columns).out
+def test_narrow_terminals_keep_names_and_states(untouched, columns):
+    out = untouched.here("status", COLUMNS=columns).out
     assert max(map(len, out.splitlines()[:6])) <= int(columns)
     assert "not" in out and "hints" not in out.splitlines()[0]
 
 
-@pytest.mark.parametrize("command", [("status",), ("open", "03"), ("hint", "03"), ("doctor", "--help")])
-def test_any_encoding_and_no_colour(course, command):
-    for environment in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}, {"NO_COLOR": "1"}):
-        done = course.course(*command, **environment)
-        assert done.status == 0 and "\x1b" not in done.out
+ASCII = {"PYTHONIOENCODING": "ascii"}
+
+
+@pytest.mark.parametrize(
+    ("command", "environment"),
+    [
+        (("status",), ASCII),
+        (("open", "03"), ASCII),
+        (("hint", "03"), ASCII),
+        (("doctor", "--help"), ASCII),
+        (("open", "03"), {"LC_ALL": "C", "PYTHONUTF8": "0"}),
+        (("open", "03"), {"NO_COLOR": "1"}),
+    ],
+)
+def test_any_encoding_and_no_colour(course, command, environment):
+    done = course.course(*command, **environment)
+    assert done.status == 0 and "\x1b" not in done.out
 
 
 def test_progress_that_cannot_be_read_is_one_sentence(course):
@@ -293,8 +341,8 @@ def test_progress_that_cannot_be_read_is_one_sentence(course):
 # ---- open, solution, reset ------------------------------------------------------------------------------------------
 
 
-def test_open_shows_the_lesson_and_names_the_file(course):
-    out = course.here("open").out
+def test_open_shows_the_lesson_and_names_the_file(untouched):
+    out = untouched.here("open").out
     assert "01 · Masked add" in out and "Picture: Ten elements in blocks of four." in out
     assert out.strip().endswith(
         "Next: course predict 01, then edit exercises/01_masked_add/masked_add.py "

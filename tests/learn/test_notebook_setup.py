@@ -98,10 +98,18 @@ def test_only_what_is_missing_or_too_old_is_wanted():
     assert ("also", "also") in list(notebook_setup._lacking(wanted, "gpu"))
 
 
+def tells_what_is_judged(arguments: list, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """In the place of a process of the course; test_self_study.py has the real ones."""
+    return subprocess.CompletedProcess(
+        arguments, 0, "Judged here: values" if "grader.doctor.brief" in arguments else ""
+    )
+
+
 def test_without_what_talks_to_a_gpu_the_rest_is_judged(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setattr("grader.gpu.nvml.gpu_here", lambda: True)
+    monkeypatch.setattr("grader.learn.notebooks.cells.ended", tells_what_is_judged)
     set_up_with(monkeypatch, tmp_path, 'no-package-of-this-name; extra == "gpu"')
     said = capsys.readouterr().out
     assert said.startswith("no-package-of-this-name could not be installed") and "Judged here: values" in said

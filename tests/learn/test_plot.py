@@ -20,7 +20,7 @@ from grader.cli import main
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.resized import LEAST_BYTES, fitting, resized, sizes_below
 from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Round
-from grader.gpu.device import Device
+from grader.gpu.device import NO_GPU, Device
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judge.run import Run
@@ -385,8 +385,9 @@ def test_a_run_is_ended_even_if_the_next_one_cannot_be_made(plot, monkeypatch):
     assert str(plot("04").exception) == "the solution's cannot be made" and ended == ["the submission's"]
 
 
-def test_without_a_gpu_it_is_one_sentence(course):
-    done = course.course("plot", "03", CUDA_VISIBLE_DEVICES="-1")  # also on a machine that has one
+def test_without_a_gpu_it_is_one_sentence(course, monkeypatch):
+    monkeypatch.setattr("grader.gpu.device._told", NO_GPU)  # also on a machine that has one
+    done = course.here("plot", "03")
     assert (done.status, done.out) == (1, "")
     assert done.err == (
         "Error: course plot measures on a GPU, and there is none here. "
@@ -397,5 +398,5 @@ def test_without_a_gpu_it_is_one_sentence(course):
 @pytest.mark.parametrize(("out", "sentence"), [("a.jpg", "a name that ends in .png was expected"),
                                                ("no/such/a.png", "there is no folder")])  # fmt: skip
 def test_a_picture_that_cannot_be_written_is_told_before_measuring(course, out, sentence):
-    done = course.course("plot", "03", "--out", out)
+    done = course.here("plot", "03", "--out", out)
     assert done.status == 1 and sentence in done.err

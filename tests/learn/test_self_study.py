@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,13 @@ import nbformat
 from grader.course.folder import all_folders
 from grader.course.questions import questions_of
 from grader.course.regions import BEGIN, marked_regions
+from grader.gpu.device import NO_GPU
+from grader.learn.notebook import check, explanation, hint, plot
 from grader.learn.notebooks.parts import IMAGE, lesson_of
 from grader.learn.notebooks.self_study import Origin, self_study_notebook
 from tests.conftest import ROOT, mutant
 from tests.learn.student import FIRST, Student
-from tests.typed_commands import run_course
+from tests.typed_commands import ended_here, run_course
 
 ADD = "01_masked_add"
 EXERCISES = all_folders(ROOT)
@@ -78,7 +81,7 @@ def test_a_badge_stands_where_the_repository_is_known():
     assert f'COURSE_FROM = "{wheel}"' in notebook.cells[1].source
 
 
-def test_a_stub_a_wrong_and_a_right_answer(tmp_path):
+def test_a_wrong_answer_in_a_kernel(tmp_path):
     with Student(ADD, tmp_path) as student:
         assert student.reads("import check").startswith(
             f"{tmp_path}/triton-course/exercises/{ADD} is not there. Next: run"
@@ -89,23 +92,12 @@ def test_a_stub_a_wrong_and_a_right_answer(tmp_path):
             "There is no masked_add.py yet. Next: run the task cell, whose first line, %%writefile masked_add.py, "
             "saves it.\n"
         )
-        student.reads("%%writefile")
-        assert "not attempted: the marked regions of masked_add.py are empty." in student.reads("import check")
         said = student.checks(mutant(f"{ADD}/no_mask"))
         assert "has no mask: lanes past the end of z take part in it" in " ".join(said.split())
         assert "FAIL" in said and said == student.pytest_says(said)
-        hints = [student.reads("import hint") for _ in range(2)]
-        assert "Hint 1 of 3" in hints[0] and "Hint 2 of 3" in hints[1]
-        assert "its solution opens when it is passed" in student.reads("import explanation")
-        said = student.checks(EXERCISES[0].solution_file.read_text(encoding="utf-8"))
-        assert "Passed, judged in" in said and "FAIL" not in said
-        explained = student.reads("import explanation")
-        assert explained.startswith('"""01 · Masked add') and BEGIN not in explained and "**Why" in explained
-        assert "course plot measures on a GPU, and there is none here" in student.reads("import plot")
+        assert "Hint 1 of 3" in student.reads("import hint")
         student.cell("import plot").source = "import sys; print({'torch', 'triton', 'masked_add'} & set(sys.modules))"
         assert student.reads("import sys; print") == "set()\n"
-    assert not list(student.file.parent.glob("*.kept*"))
-    assert "passed" in run_course("status", cwd=tmp_path / "triton-course").out
 
 
 @pytest.fixture
@@ -115,15 +107,51 @@ def laid_down(tmp_path) -> Path:
     return tmp_path
 
 
-def test_what_was_written_in_an_editor_is_kept(laid_down):
+@pytest.fixture
+def own(laid_down, monkeypatch, capsys):
+    """own(call): what a cell's call prints, in this process, in the place of a kernel's and of those that it starts."""
+    monkeypatch.setattr("grader.learn.notebooks.cells.ended", ended_here)
+    monkeypatch.setattr("grader.learn.notebook.ended", ended_here)
+    monkeypatch.setattr("grader.gpu.device._told", NO_GPU)
+    monkeypatch.setattr("IPython.display.display", lambda shown: print(shown.data))
+    monkeypatch.chdir(laid_down)
+
+    def own(call: Callable[[str], None]) -> str:
+        call(ADD)
+        return capsys.readouterr().out
+
+    return own
+
+
+def test_a_stub_a_wrong_and_a_right_answer(laid_down, own):
+    saved = laid_down / "masked_add.py"
+    saved.write_bytes(EXERCISES[0].learner_file.read_bytes())
+    assert "not attempted: the marked regions of masked_add.py are empty." in own(check)
+    saved.write_text(mutant(f"{ADD}/no_mask"), encoding="utf-8")
+    assert "FAIL" in own(check)
+    hints = [own(hint) for _ in range(2)]
+    assert "Hint 1 of 3" in hints[0] and "Hint 2 of 3" in hints[1]
+    assert "its solution opens when it is passed" in own(explanation)
+    saved.write_bytes(EXERCISES[0].solution_file.read_bytes())
+    said = own(check)
+    assert "Passed, judged in" in said and "FAIL" not in said
+    explained = own(explanation)
+    assert explained.startswith('"""01 · Masked add') and BEGIN not in explained and "**Why" in explained
+    assert "course plot measures on a GPU, and there is none here" in own(plot)
+    assert not list((laid_down / "triton-course/exercises" / ADD).glob("*.kept*"))
+    assert "passed" in run_course("status", cwd=laid_down / "triton-course").out
+
+
+def test_what_was_written_in_an_editor_is_kept(laid_down, own):
     stub = EXERCISES[0].learner_file.read_text(encoding="utf-8")
-    with Student(ADD, laid_down) as student:
-        student.file.write_text(f"{stub}# an evening's work\n", encoding="utf-8")
-        said = student.checks(stub)
-    kept = student.file.with_name("masked_add.py.kept1")
-    assert f"{student.file} held another text than this notebook. It is kept: {kept}" in said
+    file = laid_down / "triton-course/exercises" / ADD / "masked_add.py"
+    file.write_text(f"{stub}# an evening's work\n", encoding="utf-8")
+    (laid_down / "masked_add.py").write_text(stub, encoding="utf-8")
+    said = own(check)
+    kept = file.with_name("masked_add.py.kept1")
+    assert f"{file} held another text than this notebook. It is kept: {kept}" in said
     assert kept.read_text(encoding="utf-8").endswith("# an evening's work\n")
-    assert student.file.read_text(encoding="utf-8") == stub
+    assert file.read_text(encoding="utf-8") == stub
 
 
 def test_a_task_cell_without_its_first_line_is_told(laid_down):

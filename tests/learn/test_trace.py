@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pexpect
 import pytest
 
 from tests.conftest import mutant
-from tests.learn.conftest import COURSE
+from tests.learn.conftest import COURSE, Course
 from tests.waiting import NEVER
 
 LOOPS = """
@@ -44,9 +45,10 @@ def under(out: str, line: str) -> list[str]:
     return found
 
 
-@pytest.fixture
-def loops(course) -> str:
+@pytest.fixture(scope="module")
+def loops(tmp_path_factory) -> str:
     """A kernel with loops, in place of the solution's of 01; its last program as text."""
+    course = Course(tmp_path_factory.mktemp("loops"))
     text = course.solution("01_masked_add")
     region = text[text.index("    ### BEGIN SOLUTION") : text.index("    ### END SOLUTION")]
     course.file("01_masked_add").write_text(text.replace(region, LOOPS, 1))
@@ -55,7 +57,7 @@ def loops(course) -> str:
 
 def test_values_stand_below_their_lines_and_masked_lanes_are_marked(course):
     course.write("03_softmax")
-    done = course.course("trace", "03", "--program", "1")
+    done = course.here("trace", "03", "--program", "1")
     assert done.err == "" and done.lines[0] == "03_softmax, a small example: 3 x 5 fp32"
     assert "softmax_kernel, program (1,) of a grid (3,)" in done.out
     assert under(done.out, "row = tl.program_id(0)") == ["row = 1  int32"]
@@ -98,10 +100,23 @@ def test_unrolled_loops_conditions_and_what_is_printed_stand_at_their_lines(loop
     assert under(loops, "tl.device_print(") == ["printed acc: [45 45 45 45]  fp32 [4]"]
 
 
-def test_after_a_failed_run_it_opens_at_the_call_the_program_and_the_line(course):
-    path = course.file("01_masked_add")
-    path.write_text(mutant("01_masked_add/no_mask"))
+@pytest.fixture(scope="module")
+def failed_once(tmp_path_factory) -> Course:
+    course = Course(tmp_path_factory.mktemp("failed"))
+    course.file("01_masked_add").write_text(mutant("01_masked_add/no_mask"))
     course.pytest("exercises/01_masked_add")
+    return course
+
+
+@pytest.fixture
+def failed(failed_once, tmp_path) -> Course:
+    """A copy of a course in which 01 has failed: it has no mask."""
+    shutil.copytree(failed_once.path, tmp_path / "failed")
+    return Course(tmp_path / "failed", made=True)
+
+
+def test_after_a_failed_run_it_opens_at_the_call_the_program_and_the_line(failed):
+    course = failed
     out = course.here("trace", "01").out
     assert out.startswith("01_masked_add, the call that failed in 'the last block has one element': 1025 fp32\n")
     assert "program (1,) of a grid (2,)" in out and "17>     tl.store(" in out
@@ -149,9 +164,8 @@ def test_after_a_failure_that_has_no_values_it_says_why_it_shows_the_example(cou
     )
 
 
-def test_a_drawn_call_that_failed_is_found_again(course):
-    course.file("01_masked_add").write_text(mutant("01_masked_add/no_mask"))
-    course.pytest("exercises/01_masked_add")
+def test_a_drawn_call_that_failed_is_found_again(failed):
+    course = failed
     path = course.path / ".course/results/01_masked_add.json"
     result = json.loads(path.read_text())
     drawn = [test for test in result["tests"] if "lesson promises" in test["name"].replace("_", " ")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from tests.learn.conftest import ROOT
 from tests.waiting import NEVER, is_in, until
 
 KEYS = "q quit"
+HANGS = "open('begun', 'w')\nwhile True: pass\n"  # begun: in the folder of its process
 
 
 def hears_ctrl_c() -> None:
@@ -48,22 +48,24 @@ class Screen:
         self.terminal.close()
         return self.terminal.exitstatus
 
-    def processes(self) -> list[str]:
-        """The command lines of what still runs for this terminal: by the temporary folder in their environment."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            try:
-                if str(self.temporary).encode() in (path / "environ").read_bytes():
-                    found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-            except OSError:
-                continue
-        return found
 
-    def assert_nothing_left(self) -> None:
-        until(
-            lambda: not self.processes() and not list(self.temporary.iterdir()),
-            lambda: (self.processes(), list(self.temporary.rglob("*"))),
-        )
+def processes(temporary: Path) -> list[str]:
+    """The command lines of what still runs for a watch: by the temporary folder in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(temporary).encode() in (path / "environ").read_bytes():
+                found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+
+def assert_nothing_left(temporary: Path) -> None:
+    until(
+        lambda: not processes(temporary) and not list(temporary.iterdir()),
+        lambda: (processes(temporary), list(temporary.rglob("*"))),
+    )
 
 
 @pytest.fixture
@@ -85,42 +87,35 @@ def watching(course):
 def report_of(text: str) -> list[str]:
     """The report's lines, without what differs between two runs: seeds, values, seconds."""
     lines = [line.rstrip() for line in text.replace("\r", "").splitlines()]
-    start = next(i for i, line in enumerate(lines) if line.startswith("03 softmax   "))
+    start = next(i for i, line in enumerate(lines) if line.startswith("01 masked_add   "))
     end = next(i for i, line in enumerate(lines) if line.startswith("  Next: "))
     return [re.sub(r"-?\d[\d.e+-]*", "#", line) for line in lines[start : end + 1]]
 
 
-def test_it_judges_every_save_moves_on_after_a_pass_and_gives_hints(course, watching):
-    wrong = course.write("03_softmax", 'other=-float("inf")', "other=0.0").read_text()
-    bare = report_of(course.pytest("exercises/03_softmax").out)
-    screen = watching("03")
-    assert report_of(screen.until(KEYS)) == bare
-    course.save("03_softmax", wrong.replace("tl.sum(e, 0)", "1.0"))
-    assert "the exponentials are not divided by their sum" in screen.until(KEYS)
-    assert "opens when it is passed" not in course.course("hint", "03").err
-    screen.press("h")
-    assert "Hint 2 of 3 for 03_softmax" in screen.until(KEYS)
-    course.save("03_softmax", course.solution("03_softmax"))
-    passed = screen.until(KEYS)
-    assert "Passed, judged in" in passed and "Watching 07_row_sum now. Its lesson: course open 07" in passed
-    course.save("07_row_sum", course.solution("07_row_sum"))
-    assert "Passed, judged in" in screen.until(KEYS)
-    screen.press("q")
-    assert screen.until_gone() == 0
-    screen.assert_nothing_left()
-
-
-def test_a_file_saved_during_a_run_is_judged_after_it(course, watching):
-    slow = "for number in range(10_000_000):\n    pass\n"  # half a second, at each import
-    course.file("01_masked_add").write_text(course.solution("01_masked_add") + slow)
+def test_it_judges_every_save_gives_hints_moves_on_after_a_pass_and_leaves_nothing(course, watching):
+    course.write("01_masked_add", "x_ptr + offsets, mask=mask", "x_ptr + offsets")
+    bare = report_of(course.pytest("exercises/01_masked_add").out)
     screen = watching("01")
-    screen.until("one full block")  # the first test's line: the file has been read by then
+    assert report_of(screen.until(KEYS)) == bare
     course.write("01_masked_add", "offsets, x + y", "offsets, x - y")
-    assert "Passed, judged in" in screen.until(KEYS)
+    assert "z holds x - y: the operation is another." in screen.until(KEYS)
+    assert "opens when it is passed" not in course.here("hint", "01").err
+    screen.press("h")
+    assert "Hint 2 of 3 for 01_masked_add" in screen.until(KEYS)
+    slow = "for number in range(10_000_000):\n    pass\n"  # half a second, at each import
+    course.save("01_masked_add", course.solution("01_masked_add") + slow)
+    screen.until("one full block")  # the first test's line: the file has been read by then
+    course.write("01_masked_add", "offsets, x + y", "offsets, x - y")  # judged after this run
+    passed = screen.until(KEYS)
+    assert "Passed, judged in" in passed
+    assert "Watching 02_strided_blocks now. Its lesson: course open 02" in passed
     shown = screen.until(KEYS)
     assert "z holds x - y: the operation is another." in shown, shown
+    course.save("02_strided_blocks", HANGS)
+    until(lambda: is_in(screen.temporary, "begun"), lambda: screen.terminal.before)
     screen.press("q")
     assert screen.until_gone() == 0
+    assert_nothing_left(screen.temporary)
 
 
 @pytest.mark.parametrize(
@@ -153,10 +148,10 @@ def test_keys_next_and_again_and_the_terminal_is_put_back(course):
     assert f"{last.number} {last.name}   not attempted" in screen.until(KEYS)
     screen.press("n")
     assert f"{last.id} is the last exercise." in screen.until(KEYS)
-    course.write("04_transpose")  # saved while another exercise is watched: judged all the same
-    assert "04 transpose   exercises" in screen.until(KEYS)
+    course.write("01_masked_add")  # saved while another exercise is watched: judged all the same
+    assert "01 masked_add   exercises" in screen.until(KEYS)
     screen.press("r")  # of what follows the exercise that passed
-    assert "06 fused_outer   not attempted" in screen.until(KEYS)
+    assert "02 strided_blocks   not attempted" in screen.until(KEYS)
     screen.press("q")
     screen.press("echo ended:$?; stty -a | grep -o -- '-\\?icanon' | sed s/^/after:/\n")
     screen.until("ended:0")
@@ -164,45 +159,36 @@ def test_keys_next_and_again_and_the_terminal_is_put_back(course):
     screen.terminal.close(force=True)
 
 
-@pytest.mark.parametrize("how", ["ctrl-c", "q", "hangup"])
-def test_leaving_during_a_run_leaves_nothing_behind(course, watching, how):
-    begun = "    open('begun', 'w')\n    while True: pass"  # in the folder of its process
-    course.write("01_masked_add", "    z = torch.empty_like(x)", begun)
-    screen = watching("01")
-    until(lambda: is_in(screen.temporary, "begun"), lambda: screen.terminal.before)
-    if how == "hangup":
-        os.kill(screen.terminal.pid, signal.SIGHUP)
-    else:
-        screen.press("q" if how == "q" else "\x03")
-    assert screen.until_gone() == (1 if how == "hangup" else 0)
-    assert "KeyboardInterrupt" not in screen.terminal.before
-    screen.assert_nothing_left()
-
-
 def test_leaving_at_once_leaves_nothing_behind(course, watching):
     screen = watching("01")
     screen.until("judging ...")
     screen.press("\x03")
-    screen.until_gone()
-    screen.assert_nothing_left()
+    assert screen.until_gone() == 0
+    assert "KeyboardInterrupt" not in screen.terminal.before
+    assert_nothing_left(screen.temporary)
 
 
-def test_without_a_terminal_it_watches_all_the_same(course):
+def test_without_a_terminal_it_watches_all_the_same_and_a_hangup_during_a_run_leaves_nothing(course):
     from tests.learn.conftest import COURSE
 
-    watch = subprocess.Popen([COURSE, "watch", "05"], cwd=course.path, env=course.environment(), text=True,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             preexec_fn=hears_ctrl_c)  # fmt: skip
+    temporary = course.path / "temporary"
+    temporary.mkdir()
+    watch = subprocess.Popen([COURSE, "watch", "05"], cwd=course.path, text=True,
+                             env=course.environment(TMPDIR=str(temporary)),
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
     try:
         lines = []
         while not (lines and lines[-1].startswith("Waiting for ")):
             lines.append(watch.stdout.readline())
             assert lines[-1], lines
-        watch.send_signal(signal.SIGINT)
+        course.save("01_masked_add", HANGS)
+        until(lambda: is_in(temporary, "begun"))
+        watch.send_signal(signal.SIGHUP)
         rest, _ = watch.communicate(timeout=NEVER)
-        assert watch.returncode == 0
+        assert watch.returncode == 1
     finally:
         watch.kill()
+    assert_nothing_left(temporary)
     out = "".join(lines) + rest
     assert (
         "05 grouped_matmul   not attempted" in out and "\x1b" not in out and "Traceback" not in out and KEYS not in out

@@ -40,9 +40,9 @@ def test_a_class_is_graded_into_postgres(classroom, server):
     assert "01_masked_add: 2 graded." in said
     assert not (classroom.path / "gradebook.db").exists()
     points = points_without_speed(Folder(ROOT / "exercises" / ADD))[ADD]
-    assert server.ask("select sum(auto_score) from grade") == f"{sum(points.values()) + points['right'] - 6:g}"
+    assert server.ask("select sum(auto_score) from grade") == f"{sum(points.values()) + points['right'] - 7:g}"
     assert "0 hand-ins entered into the gradebook, 2 unchanged." in classroom.run("course", "grade")
-    assert classroom.scores()["ada", "masked_add", "right"] == points["right"] - 6
+    assert classroom.scores()["ada", "masked_add", "right"] == points["right"] - 7
     classroom.run("nbgrader", "generate_feedback", ADD)
     assert "points" in classroom.feedback("Łukasz O'Neil", ADD, "masked_add")
 
