@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from grader.processes.interpreter_process import Interpreter
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -54,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 class Bench:
     """One submission, given as text, and the judge that judges it."""
 
-    def __init__(self, source: str | bytes, id: str, folder: Path, seed: int = 1) -> None:
+    def __init__(self, source: str | bytes, id: str, folder: Path, interpreter: Interpreter, seed: int = 1) -> None:
         from grader.course.folder import Folder
         from grader.judge.judge import Judge
         from grader.judge.run import Run
@@ -62,7 +67,7 @@ class Bench:
         path = folder / f"{id[3:]}.py"
         path.write_bytes(source if isinstance(source, bytes) else source.encode())
         self.path = path
-        self.run = Run(Folder(ROOT / "exercises" / id), str(path), seed)
+        self.run = Run(Folder(ROOT / "exercises" / id), str(path), seed, interpreter=interpreter)
         self.judge = Judge(exercise_of(id), self.run)
 
     def check(self, *data, **options):
@@ -71,13 +76,23 @@ class Bench:
         return CheckUse.of("test_a_case", *data, **options).verdict(self.judge)
 
 
+@pytest.fixture(scope="session")
+def interpreter() -> Iterator[Interpreter]:
+    """The interpreter of all that is judged here: it keeps nothing from one call to the next."""
+    from grader.processes.interpreter_process import Interpreter
+
+    made = Interpreter()
+    yield made
+    made.end()
+
+
 @pytest.fixture
-def bench(tmp_path):
+def bench(tmp_path, interpreter):
     """bench(source, id="01_masked_add"): a Bench; its child is ended after the test."""
     made: list[Bench] = []
 
     def bench(source: str | bytes, id: str = "01_masked_add", seed: int = 1) -> Bench:
-        made.append(Bench(source, id, tmp_path, seed))
+        made.append(Bench(source, id, tmp_path, interpreter, seed))
         return made[-1]
 
     yield bench

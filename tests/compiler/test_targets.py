@@ -25,7 +25,9 @@ TARGETS = list(MODELS)
 # Those that ask for tensor cores come first, so that each generation gets one: there the generations differ most.
 IN_ORDER = sorted(FOLDERS, key=lambda id: "tensor_cores" not in FOLDERS[id].test_file.read_text(encoding="utf-8"))
 TRIED = [(place, id, target) for place, id in enumerate(IN_ORDER) for target in in_turn(TARGETS, place + 1)]
-TILES = [(target, precision) for place, target in enumerate(TARGETS) for precision in in_turn(["tf32x3", "ieee"], place)]
+TILES = [
+    (target, precision) for place, target in enumerate(TARGETS) for precision in in_turn(["tf32x3", "ieee"], place)
+]
 
 
 @pytest.fixture
