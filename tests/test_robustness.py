@@ -82,7 +82,7 @@ SENTENCES = {
     ),
     "wrong shape": (RIGHT.replace("return z", "return z[:-1]"), "z has shape (2047,); (2048,) was expected"),
     "wrong device": (
-        RIGHT.replace("return z", 'return torch.empty_like(x, device="cpu")'),
+        RIGHT.replace("return z", 'return torch.empty(x.shape, device="cpu")'),
         "masked_add returns a tensor on the CPU: use the input's device.",
     ),
     "complex result on the CPU": (
@@ -145,7 +145,10 @@ SENTENCES = {
     ),
     "endless recursion": (host("def again():\n    again()\nagain()"), "raises RecursionError"),
     "endless recursion that allocates": (host("masked_add(x, y)"), "more than 64 tensors are allocated in one call"),
-    "memory bomb": (host("hoard = [bytearray(1 << 28) for _ in range(16)]"), "asks for more memory"),
+    "memory bomb": (
+        host("import numpy\nhoard = [numpy.empty(1 << 28, 'u1') for _ in range(16)]"),
+        "asks for more memory",
+    ),
     "torch memory bomb": (host("hoard = torch.zeros(1 << 35)"), "asks for more memory"),
     "segmentation fault": (host("import ctypes; ctypes.string_at(0)"), "segmentation fault"),
     "abort": (host("os.abort()"), "crashed its process (SIGABRT)"),
