@@ -21,14 +21,14 @@ from grader.judge.uses import DrawnUse, asked
 from grader.numerics.arguments import without_values
 from grader.wire.recorded_call import RecordedKernel
 from tests.conftest import ROOT
-from tests.slow import drawn
+from tests.slow import SLOW, drawn
 
 FOLDERS = {folder.id: folder for folder in all_folders(ROOT)}
 ACCEPTED = {id: {path.stem: path for path in (ROOT / "tests/accepted" / id).glob("*.py")} for id in FOLDERS}
 SUBMISSIONS = [(id, folder.solution_file) for id, folder in FOLDERS.items()]
-for id, paths in ACCEPTED.items():
-    SUBMISSIONS += [(id, paths[name]) for name in drawn(paths, 1, FOLDERS[id].solution_file.read_text())]
-EVERY = 6  # of the calls that the tests draw
+OTHERS = [(id, path) for id, paths in ACCEPTED.items() for path in paths.values()]
+SUBMISSIONS += drawn(OTHERS, 8, "".join(path.read_text() for _, path in SUBMISSIONS))
+EVERY = 6 if SLOW else 12  # of the calls that the tests draw
 
 
 def text_in_a_context_of_its_own(file: FileKernels, kernel: RecordedKernel, constants: dict[str, int]) -> str:
