@@ -45,8 +45,8 @@ SLOW = Part(
     WHOLE,
     (
         "env SLOW=1 pytest -q tests/classroom/slow tests/classroom/test_class.py tests/compiler/test_targets.py "
-        "tests/compiler/test_texts.py tests/course/test_drawn.py tests/learn/test_ladder_rungs.py "
-        "tests/wire/test_cubin_of_every_function.py",
+        "tests/compiler/test_texts.py tests/course/test_drawn.py tests/judge/test_sampled.py "
+        "tests/learn/test_ladder_rungs.py tests/wire/test_cubin_of_every_function.py",
         "course check --whole",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,31 +14,18 @@ import torch
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.trial import Trial
 from grader.gpu.device import Device, device_here
-from grader.gpu.plan import PackedPlan, Plan
+from grader.gpu.plan import PackedPlan
 from grader.judge.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
 from grader.judge.judge import Judge
 from grader.judge.run import Run
 from grader.numerics.data_sets import Data, integers, normal, output, special
-from grader.wire.messages import TensorSpec
-from grader.wire.recorded_call import RecordedCall
 from tests.conftest import ROOT
+from tests.gpu.uncompiled import Uncompiled
 
 on_a_gpu = pytest.mark.skipif(not isinstance(device_here(), Device), reason="needs a GPU")
 FOLDER = Folder(ROOT / "exercises" / "01_masked_add")
 N = 1 << 27  # 0.5 GB each: 6 GB with all that a comparison takes
 SMALL_GPU, LARGE_GPU = 4 << 30, 80 << 30
-
-
-class Uncompiled:
-    """In place of a run's machine code, which takes seconds to make: a call's memory is counted without it."""
-
-    def plan(self, call: RecordedCall, arguments: list[TensorSpec], results: dict, texts: Iterable[str]) -> Plan:
-        return Plan(error=call.error, refusals=call.refusals, buffers=list(call.buffers), results=results)
-
-    def end(self) -> None:
-        pass
-
-
 SCRATCH = "    scratch = torch.empty(1 << 34, device=x.device)\n"
 FIRST, LAST = "    z = torch.empty_like(x)\n", "    return z\n"
 
