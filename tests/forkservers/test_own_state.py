@@ -60,8 +60,8 @@ def state_of(pid: int) -> tuple:
     return limits, memory, os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid), os.sched_getaffinity(pid)
 
 
-@pytest.mark.parametrize("isolation", ["default", "strict"])
-@pytest.mark.parametrize("tamper", TAMPERINGS, ids=lambda act: act.__name__)
+# A server within the strict isolation takes seconds to start, and looks at itself with the same function.
+@pytest.mark.parametrize("tamper, isolation", [*((one, "default") for one in TAMPERINGS), (lower_files, "strict")])
 def test_the_next_child_comes_from_another_server(tamper, isolation):
     if isolation == "strict" and bubblewrap.missing():
         pytest.skip(bubblewrap.missing())
