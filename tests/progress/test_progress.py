@@ -200,16 +200,18 @@ def test_the_state_folder_ignores_itself(tmp_path):
 # ---- written by runs ------------------------------------------------------------------------------------------------
 
 
-def test_runs_are_counted_and_a_pass_stays(tried):
-    record = progress.read(tried.path).of("01_masked_add")
+def test_runs_are_counted_and_a_pass_stays(course):
+    course.write("01_masked_add")
+    course.pytest("exercises/01_masked_add")
+    record = progress.read(course.path).of("01_masked_add")
     reached, _, possible = record.points.partition("/")
     assert (record.outcome, record.runs, record.cause) == ("pass", 1, "") and record.passed and reached == possible
-    tried.write("01_masked_add", "offsets, x + y", "offsets, x - y")
-    tried.pytest("exercises/01_masked_add")
-    again = progress.read(tried.path).of("01_masked_add")
+    course.write("01_masked_add", "offsets, x + y", "offsets, x - y")
+    course.pytest("exercises/01_masked_add")
+    again = progress.read(course.path).of("01_masked_add")
     assert (again.outcome, again.runs, again.cause) == ("fail", 2, "wrong-operation")
     assert again.passed == record.passed and again.points != record.points
-    assert "passed, now failing" in tried.here("status").out
+    assert "passed, now failing" in course.here("status").out
 
 
 def test_what_others_handed_in_stubs_and_partial_runs_are_no_progress(course):
