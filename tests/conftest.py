@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from grader.processes.environment import ONE_THREAD
+
 if TYPE_CHECKING:
     from grader.processes.interpreter_process import Interpreter
 
@@ -43,17 +45,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
+# Each process computes with one thread: several files are tested at a time, and threads that wait for one another took
+# more time of the cores than the tests. It is set before the conftest.py of any folder imports torch, which reads it.
+os.environ.update(ONE_THREAD)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests that run pytest as a learner does get what a terminal gets: where CI is set, pytest cuts no line short.
-
-    Each process computes with one thread: several files are tested at a time, and threads that wait for one another
-    took more time of the cores than the tests.
-    """
-    from grader.processes.environment import ONE_THREAD
-
+    """Tests that run pytest as a learner does get what a terminal gets: where CI is set, pytest cuts no line short."""
     for name in ("CI", "BUILD_NUMBER"):
         os.environ.pop(name, None)
-    os.environ.update(ONE_THREAD)
 
 
 class Bench:

@@ -31,7 +31,7 @@ SHORT = {
     "tests/gpu/test_replays.py: replayer.ask({'kind': 'check'}, bytes(1 << 20), limit=0.5)": "nobody ever reads it",
     "tests/interpreter/test_traced_call.py: traced(child, 'endless', 0, limit=1.0)":
         "seconds of a core, for a kernel that never ends",
-    "tests/judge/test_ahead.py: monkeypatch.setattr('grader.processes.submission_process.LOAD_LIMIT', 2.0)":
+    "tests/judge/test_ahead.py: monkeypatch.setattr('grader.processes.submission_process.LOAD_LIMIT', 1.0)":
         "seconds of a core, for an import that never ends",
     "tests/learn/test_programs.py: monkeypatch.setattr(triton_forkserver_client, 'START_LIMIT', 0.001)":
         "a start takes longer on any machine",
