@@ -7,7 +7,6 @@ what a folder or an environment does to it, start one; the others run here.
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import os
 import subprocess
@@ -44,7 +43,6 @@ def run_pytest(*arguments: str | Path, cwd: Path, **environment: str) -> Finishe
         _as_typed_in(cwd, environment),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
-        _garbage_of_its_own(),
     ):
         status = pytest.main([*map(str, arguments), "-W", OF_OTHERS])
     assert "Traceback" not in err.getvalue(), err.getvalue()
@@ -77,20 +75,6 @@ def of_a_terminal(more: dict[str, str]) -> dict[str, str]:
     """Returns the environment of a terminal without colours."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_TERMINALS)}
     return {**kept, "PYTHONWARNINGS": OF_OTHERS, **more}
-
-
-@contextlib.contextmanager
-def _garbage_of_its_own() -> Iterator[None]:
-    """Collects within the block only what the block has made.
-
-    pytest collects garbage several times as it ends. The run that these tests belong to holds eight thousand tests, and
-    looking through them took two seconds.
-    """
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 @contextlib.contextmanager
