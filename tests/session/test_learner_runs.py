@@ -14,6 +14,7 @@ import pytest
 from grader.course.folder import all_folders
 from grader.session.judging_process import JudgingProcess
 from tests.typed_commands import Finished, run_pytest, started
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 SOFTMAX = "solutions/03_softmax/softmax.py"
@@ -41,7 +42,8 @@ def write(course: Path, id: str, text: str) -> Path:
 def test_threads_without_work_leave_the_cores_to_others():
     """libgomp reads its environment as torch is imported, and tells what it has read."""
     judge = JudgingProcess()
-    begun_with = Path(f"/proc/{judge._process.pid}/environ").read_text().split("\0")
+    # Linux has it a moment after the process has begun.
+    begun_with = until(lambda: Path(f"/proc/{judge._process.pid}/environ").read_text()).split("\0")
     judge.end()
     environment = dict(entry.split("=", 1) for entry in begun_with if entry) | {"OMP_DISPLAY_ENV": "verbose"}
     assert "GOMP_SPINCOUNT = '0'" in started([sys.executable, "-c", "import torch"], ROOT, environment).err
