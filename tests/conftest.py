@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -36,18 +34,6 @@ def mutant(name: str) -> str:
 
     id, _, name = name.partition("/")
     return mutant_of(Folder(ROOT / "exercises" / id), name).text
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Lets no search for garbage look at what is there by now, which is there until the end: eight thousand tests.
-
-    A run of pytest within a test looks for garbage several times as it ends, which took two seconds.
-    """
-    if session.config.pluginmanager.has_plugin("dsession"):  # another process runs the tests
-        return
-    gc.collect()
-    gc.freeze()
-    atexit.register(gc.unfreeze)  # what ends with the process is looked for then: nanobind prints what it misses
 
 
 # Files whose tests take longest. Begun last, one of them would keep one core at work and let the other wait.

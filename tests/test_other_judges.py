@@ -14,6 +14,7 @@ from grader.author.proof import Proof, Way
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from tests.conftest import ROOT
+from tests.typed_commands import freeze_what_is_here
 
 FILES = ROOT / "tests" / "other_judges"
 PAGE = (ROOT / "docs" / "what_other_judges_accept.md").read_text(encoding="utf-8")
@@ -25,6 +26,11 @@ FOUND_BY = {
     "25_half_scores.py": "test_scores_rise_along_the_keys",
     "25_key_tail_zero.py": "test_the_last_tiles_are_not_full",
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def frozen() -> None:
+    freeze_what_is_here()
 
 
 def test_the_page_has_a_row_for_each_file():
