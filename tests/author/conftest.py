@@ -33,5 +33,6 @@ def frozen() -> None:
 
 @pytest.fixture
 def proven_here(monkeypatch) -> None:
-    """Proofs are made in this process. That workers make them is tested with `course new`."""
+    """Proofs are made in this process. `tox` has workers make those of all exercises; test_proving.py looks at what
+    goes to them and comes back."""
     monkeypatch.setattr("grader.author.check.ProcessPoolExecutor", AtOnce)

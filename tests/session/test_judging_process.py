@@ -225,13 +225,8 @@ def test_that_the_judge_was_killed_is_told_in_a_sentence(hanging, temporary):
     until(lambda: not environments(temporary), lambda: environments(temporary))
 
 
-def test_a_report_that_cannot_be_written_is_no_success():
-    with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "pytest", ADD, "--submission", "solutions", *ONE_TEST]
-        assert subprocess.run(command, cwd=ROOT, stdout=full, stderr=full, env=of_a_terminal({})).returncode == 1
-
-
 def test_one_process_judges_again_and_reads_the_tests_anew(tmp_path, temporary, capfd):
+    """A report that cannot be written is no success."""
     exercise = copy_of_the_exercise(tmp_path)
     judge, counts = JudgingProcess(), []
     try:
@@ -242,6 +237,9 @@ def test_one_process_judges_again_and_reads_the_tests_anew(tmp_path, temporary, 
             judge.begin([str(exercise), "-W", "ignore", "-k", "one_full_block or another"])
             assert judge.wait() == 0
             counts.append(len(re.findall(r"^  pass  ", capfd.readouterr().out, re.MULTILINE)))
+        with open("/dev/full", "w") as full:
+            judge.begin([str(exercise), "-W", "ignore", *ONE_TEST], full.fileno())
+            assert judge.wait() == pytest.ExitCode.TESTS_FAILED
     finally:
         judge.end()
     assert counts[1] == counts[0] + 1
