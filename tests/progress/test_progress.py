@@ -154,6 +154,13 @@ def test_the_best_medal_is_kept(tmp_path):
     assert progress.read(tmp_path).of("03_softmax").medal == "silver"
 
 
+def test_the_first_pass_is_the_one_that_is_kept(tmp_path):
+    written(tmp_path, "01_masked_add  outcome=fail passed=2026-01-02T00:00:00Z")
+    record_run(Folder(tmp_path / "exercises" / "01_masked_add"), result(("pass", {})))
+    record = progress.read(tmp_path).of("01_masked_add")
+    assert record.outcome == "pass" and record.passed == EARLY < record.last
+
+
 def test_a_product_counts_operations(tmp_path):
     record_run(Folder(tmp_path / "exercises" / "05_grouped_matmul"), result(("pass", speed(0.87, flops=612.4e12))))
     assert "throughput=612TFLOP/s,87.0%" in (tmp_path / NAME).read_text()
