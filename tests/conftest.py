@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from grader.processes.environment import ONE_THREAD
+
+if TYPE_CHECKING:
+    from grader.processes.interpreter_process import Interpreter
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -38,23 +45,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
+# Each process computes with one thread: several files are tested at a time, and threads that wait for one another took
+# more time of the cores than the tests. It is set before the conftest.py of any folder imports torch, which reads it.
+os.environ.update(ONE_THREAD)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests that run pytest as a learner does get what a terminal gets: where CI is set, pytest cuts no line short.
-
-    Each process computes with one thread: several files are tested at a time, and threads that wait for one another
-    took more time of the cores than the tests.
-    """
-    from grader.processes.environment import ONE_THREAD
-
+    """Tests that run pytest as a learner does get what a terminal gets: where CI is set, pytest cuts no line short."""
     for name in ("CI", "BUILD_NUMBER"):
         os.environ.pop(name, None)
-    os.environ.update(ONE_THREAD)
 
 
 class Bench:
     """One submission, given as text, and the judge that judges it."""
 
-    def __init__(self, source: str | bytes, id: str, folder: Path, seed: int = 1) -> None:
+    def __init__(self, source: str | bytes, id: str, folder: Path, interpreter: Interpreter, seed: int = 1) -> None:
         from grader.course.folder import Folder
         from grader.judge.judge import Judge
         from grader.judge.run import Run
@@ -62,7 +67,7 @@ class Bench:
         path = folder / f"{id[3:]}.py"
         path.write_bytes(source if isinstance(source, bytes) else source.encode())
         self.path = path
-        self.run = Run(Folder(ROOT / "exercises" / id), str(path), seed)
+        self.run = Run(Folder(ROOT / "exercises" / id), str(path), seed, interpreter=interpreter)
         self.judge = Judge(exercise_of(id), self.run)
 
     def check(self, *data, **options):
@@ -71,13 +76,23 @@ class Bench:
         return CheckUse.of("test_a_case", *data, **options).verdict(self.judge)
 
 
+@pytest.fixture(scope="session")
+def interpreter() -> Iterator[Interpreter]:
+    """The interpreter of all that is judged here: it keeps nothing from one call to the next."""
+    from grader.processes.interpreter_process import Interpreter
+
+    made = Interpreter()
+    yield made
+    made.end()
+
+
 @pytest.fixture
-def bench(tmp_path):
+def bench(tmp_path, interpreter):
     """bench(source, id="01_masked_add"): a Bench; its child is ended after the test."""
     made: list[Bench] = []
 
     def bench(source: str | bytes, id: str = "01_masked_add", seed: int = 1) -> Bench:
-        made.append(Bench(source, id, tmp_path, seed))
+        made.append(Bench(source, id, tmp_path, interpreter, seed))
         return made[-1]
 
     yield bench

@@ -45,7 +45,10 @@ SLOW = Part(
     WHOLE,
     (
         "env SLOW=1 pytest -q tests/classroom/slow tests/classroom/test_class.py tests/compiler/test_targets.py "
-        "tests/compiler/test_texts.py tests/course/test_drawn.py tests/learn/test_ladder_rungs.py "
+        "tests/compiler/test_same_code.py tests/compiler/test_texts.py tests/course/test_covering.py "
+        "tests/course/test_drawn.py tests/course/test_shared_views.py tests/interpreter/test_memory_model.py "
+        "tests/judge/test_order_of_calls.py tests/judge/test_sampled.py tests/learn/test_ladder_rungs.py "
+        "tests/operations/test_kv_cache_write.py tests/operations/test_paged_decoding.py "
         "tests/wire/test_cubin_of_every_function.py",
         "course check --whole",
     ),

@@ -7,7 +7,10 @@ import re
 import pytest
 
 from tests import parts
+from tests.conftest import ROOT
 from tests.parts import Part, main
+
+USES_SLOW = re.compile(r"^from tests(\.slow import|\b.* import .*\bslow$)", re.MULTILINE)
 
 
 @pytest.fixture
@@ -36,6 +39,12 @@ def test_a_part_is_run_alone_by_its_name(small, capfd):
 def test_a_name_of_no_part_is_told(small, capfd):
     assert main(["proof"]) == 2
     assert capfd.readouterr().out == "There is no part 'proof': fine, broken, last, slow.\n"
+
+
+def test_the_slow_part_has_every_file_of_which_a_usual_run_tests_a_part():
+    listed = {word for word in parts.SLOW.commands[0].split() if word.startswith("tests/")}
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if re.search(USES_SLOW, path.read_text())]
+    assert {str(path.relative_to(ROOT)) for path in files} <= listed
 
 
 def test_a_part_is_run_on_its_release_of_triton(capfd, monkeypatch):

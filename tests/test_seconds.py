@@ -31,7 +31,7 @@ SHORT = {
     "tests/gpu/test_replays.py: replayer.ask({'kind': 'check'}, bytes(1 << 20), limit=0.5)": "nobody ever reads it",
     "tests/interpreter/test_traced_call.py: traced(child, 'endless', 0, limit=1.0)":
         "seconds of a core, for a kernel that never ends",
-    "tests/judge/test_ahead.py: monkeypatch.setattr('grader.processes.submission_process.LOAD_LIMIT', 2.0)":
+    "tests/judge/test_ahead.py: monkeypatch.setattr('grader.processes.submission_process.LOAD_LIMIT', 1.0)":
         "seconds of a core, for an import that never ends",
     "tests/learn/test_programs.py: monkeypatch.setattr(triton_forkserver_client, 'START_LIMIT', 0.001)":
         "a start takes longer on any machine",
@@ -45,15 +45,15 @@ SHORT = {
         "seconds of a core, for imports that take them all, however many it takes",
     "tests/processes/test_submission_process.py: monkeypatch.setattr(submission_process, 'MOST_COMPUTING', 1.0)":
         "seconds of a core, for calls that take them all, however many it takes",
-    "tests/test_robustness.py: monkeypatch.setattr('grader.judge.run.RECORD_LIMIT', 2.0)":
+    "tests/test_robustness.py: monkeypatch.setattr('grader.judge.run.RECORD_LIMIT', 1.0)":
         "seconds of a core, for calls that never end",
-    "tests/test_robustness.py: monkeypatch.setattr('grader.processes.front_end_process.LIMIT', 2.0)":
+    "tests/test_robustness.py: monkeypatch.setattr('grader.processes.front_end_process.LIMIT', 1.0)":
         "seconds of a core, for a kernel whose compilation never ends",
     "tests/test_robustness.py: monkeypatch.setattr('grader.processes.call_clock.WAITING', 1.0)":
         "seconds asleep, for calls that never end",
     "tests/test_robustness.py: monkeypatch.setattr('grader.processes.submission_process.LIMIT_AFTER_AN_END', 0.5)":
         "seconds of a core, for calls that never end",
-    "tests/test_robustness.py: monkeypatch.setattr('grader.processes.submission_process.LOAD_LIMIT', 2.0)":
+    "tests/test_robustness.py: monkeypatch.setattr('grader.processes.submission_process.LOAD_LIMIT', 1.0)":
         "seconds of a core, for an import that never ends",
     "tests/test_robustness.py: monkeypatch.setattr('grader.processes.submission_process.MOST_WAITING', 0.01)":
         "the call goes on once it has been seen to wait for longer",

@@ -6,6 +6,7 @@ what a folder or an environment does to it, start one; the others run here.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import io
@@ -39,16 +40,28 @@ class Finished:
 
 
 def run_pytest(*arguments: str | Path, cwd: Path, **environment: str) -> Finished:
+    freeze_what_is_here()
     out, err = io.StringIO(), io.StringIO()
     with (
         as_typed_in(cwd, environment),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
-        _garbage_of_its_own(),
     ):
         status = pytest.main([*map(str, arguments), "-W", OF_OTHERS])
     assert "Traceback" not in err.getvalue(), err.getvalue()
     return Finished(int(status), out.getvalue(), err.getvalue())
+
+
+def freeze_what_is_here() -> None:
+    """Lets no later search for garbage look at what is here now, but for a last one as the process ends.
+
+    pytest searches several times as it ends. The run that these tests belong to holds eight thousand tests and what
+    they have imported, and each run of pytest within it took two seconds.
+    """
+    gc.collect()
+    gc.freeze()
+    atexit.unregister(gc.unfreeze)
+    atexit.register(gc.unfreeze)  # nanobind prints what is left at the end
 
 
 def run_course(*arguments: str, cwd: Path, answer: str = "", **environment: str) -> Finished:
@@ -84,20 +97,6 @@ def of_a_terminal(more: dict[str, str]) -> dict[str, str]:
     """Returns the environment of a terminal without colours."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_TERMINALS)}
     return {**kept, "PYTHONWARNINGS": OF_OTHERS, **more}
-
-
-@contextlib.contextmanager
-def _garbage_of_its_own() -> Iterator[None]:
-    """Collects within the block only what the block has made.
-
-    pytest collects garbage several times as it ends. The run that these tests belong to holds eight thousand tests, and
-    looking through them took two seconds.
-    """
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 @contextlib.contextmanager

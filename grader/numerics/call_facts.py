@@ -24,7 +24,7 @@ class TensorFacts(NamedTuple):
     strides: tuple[Size, ...]
     dtype: str = ""
     memory: str = ""
-    offset: int = 0
+    offset: Size = 0
 
     @property
     def elements(self) -> Size:

@@ -1,4 +1,7 @@
-"""`course check` without a pool: a worker of it imports torch anew, which takes longer than the proofs of a test."""
+"""`course check` without a pool: a worker of it imports torch anew, which takes longer than the proofs of a test.
+
+A worker also freezes what it has imported, since proofs run pytest; so does each file of these tests.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 import pytest
+
+from tests.typed_commands import freeze_what_is_here
 
 
 class AtOnce(Executor):
@@ -21,7 +26,13 @@ class AtOnce(Executor):
         return done
 
 
+@pytest.fixture(autouse=True, scope="module")
+def frozen() -> None:
+    freeze_what_is_here()
+
+
 @pytest.fixture
 def proven_here(monkeypatch) -> None:
-    """Proofs are made in this process. That workers make them is tested with `course new`."""
+    """Proofs are made in this process. `tox` has workers make those of all exercises; test_proving.py looks at what
+    goes to them and comes back."""
     monkeypatch.setattr("grader.author.check.ProcessPoolExecutor", AtOnce)

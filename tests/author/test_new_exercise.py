@@ -29,12 +29,12 @@ def headings(folder: Folder) -> list[str]:
     return re.findall(r"^## .*", (folder.path / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_a_new_exercise_works_and_check_says_only_what_it_still_lacks(course):
+def test_a_new_exercise_works_and_check_says_only_what_it_still_lacks(course, proven_here):
     done = course.here("new", ID)
     assert done.status == 0 and all((course.path / line).is_file() for line in done.lines[:-1])
     assert done.lines[-1].endswith("course stub 37 and course check 37")
     assert course.here("stub", "37").lines == [f"{course.file(ID)}: in step"]
-    done = course.course("check", ID, "--jobs", "1")
+    done = course.here("check", ID, "--jobs", "1")
     assert done.status == 1 and done.lines == [
         f"{ID}: stub not attempted 1 of 1, solution passes 1 of 1, accepted 1 of 1, mutants rejected with their "
         "sentence 1 of 1, cheats 0 of 0; 5 complaints",

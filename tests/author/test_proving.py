@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +58,12 @@ def test_where_the_first_tests_do_not_reject_it_all_are_asked_in_their_order(ask
     outcome = run(mutant("no_mask"), Way(seed=5, first_tests=first))
     in_order = [test.name for test in direct_run.tests_of(ADD.path)]
     assert outcome.complaint == "" and asked[-1] == in_order[: len(asked[-1])] and len(asked[-1]) > 1
+
+
+def test_what_goes_to_a_worker_and_comes_back_is_pickled():
+    sent = run, mutant("no_mask"), Way(whole=True, seed=5, first_tests=("test_a",))
+    outcome = Outcome(mutant("no_mask"), "a complaint", 1.5, "fail", ("oob-load",), "told", ("test_a",))
+    assert pickle.loads(pickle.dumps((sent, outcome))) == (sent, outcome)
 
 
 def test_an_error_of_the_graders_is_a_complaint(monkeypatch):

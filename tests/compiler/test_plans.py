@@ -15,7 +15,7 @@ from tests.compiler.test_same_code import ATOMICS, DESCRIPTORS
 
 HALF = torch.float16
 TUNED = """
-@triton.autotune([triton.Config({"S": s}, num_warps=4, num_stages=n) for s, n in ((32, 2), (128, 8))], key=[])
+@triton.autotune([triton.Config({"S": s}, num_warps=4, num_stages=n) for s, n in ((32, 2), (64, 16))], key=[])
 @triton.jit
 def product_kernel(x_ptr, z_ptr, K, S: tl.constexpr):
     i, j = tl.arange(0, S)[:, None], tl.arange(0, S)[None, :]
@@ -135,7 +135,7 @@ def test_a_configuration_without_room_is_left_out_with_tritons_words(compiler):
 
 
 def test_where_no_configuration_has_room_the_call_has_none(compiler):
-    recording = Recording(TUNED.replace("(32, 2)", "(128, 9)"))
+    recording = Recording(TUNED.replace("(32, 2)", "(64, 20)"))
     try:
         call = recording("entry", x=meta(256, 256, dtype=HALF), z=meta(256, 256, dtype=HALF))
         model = MODELS["sm_90"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import make_backend
 
+from grader import front_end
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.front_end.file_kernels import FileKernels
 from grader.front_end.ttir_text import source_of
@@ -21,14 +23,15 @@ from grader.judge.uses import DrawnUse, asked
 from grader.numerics.arguments import without_values
 from grader.wire.recorded_call import RecordedKernel
 from tests.conftest import ROOT
-from tests.slow import drawn
+from tests.slow import SLOW, drawn
 
 FOLDERS = {folder.id: folder for folder in all_folders(ROOT)}
 ACCEPTED = {id: {path.stem: path for path in (ROOT / "tests/accepted" / id).glob("*.py")} for id in FOLDERS}
-SUBMISSIONS = [(id, folder.solution_file) for id, folder in FOLDERS.items()]
-for id, paths in ACCEPTED.items():
-    SUBMISSIONS += [(id, paths[name]) for name in drawn(paths, 1, FOLDERS[id].solution_file.read_text())]
-EVERY = 6  # of the calls that the tests draw
+SOLUTIONS = [(id, folder.solution_file) for id, folder in FOLDERS.items()]
+OTHERS = [(id, path) for id, paths in ACCEPTED.items() for path in paths.values()]
+FRONT_END = "".join(path.read_text() for path in sorted(Path(front_end.__file__).parent.glob("*.py")))
+SUBMISSIONS = [*drawn(SOLUTIONS, 12, FRONT_END), *drawn(OTHERS, 6, FRONT_END)]
+EVERY = 6 if SLOW else 12  # of the calls that the tests draw
 
 
 def text_in_a_context_of_its_own(file: FileKernels, kernel: RecordedKernel, constants: dict[str, int]) -> str:

@@ -15,7 +15,7 @@ from grader.wire.fence import Fence
 from grader.wire.fields import build
 from grader.wire.frames import ProtocolError
 from tests.conftest import ROOT
-from tests.typed_commands import start_pytest
+from tests.typed_commands import run_pytest
 
 WHOLE = Fence(landlock=7, seccomp=True, capabilities=True)
 
@@ -49,7 +49,7 @@ def test_each_field_is_checked(sent):
 
 def test_the_result_has_it_as_fields_and_in_words(tmp_path):
     result = tmp_path / "result.json"
-    start_pytest(
+    run_pytest(
         "exercises/01_masked_add", "--submission", "solutions", "-k", "one_full_block", "--result", result, cwd=ROOT
     )
     fence = json.loads(result.read_text())["fence"]

@@ -17,7 +17,7 @@ import pytest
 import grader.session.session
 exercise, *files = sys.argv[1:]
 for file in files:
-    status = pytest.main([exercise, "--submission", file, "-q", "-p", "no:cacheprovider"])
+    status = pytest.main([exercise, "--submission", file, "-q", "-x", "-p", "no:cacheprovider"])
     print("\\n" + json.dumps([int(status), sorted(sys.modules)]), flush=True)
 """
 

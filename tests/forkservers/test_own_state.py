@@ -60,8 +60,10 @@ def state_of(pid: int) -> tuple:
     return limits, memory, os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid), os.sched_getaffinity(pid)
 
 
-@pytest.mark.parametrize("isolation", ["default", "strict"])
-@pytest.mark.parametrize("tamper", TAMPERINGS, ids=lambda act: act.__name__)
+# Each server looks at itself with the same function, of which the last test asks each of these.
+@pytest.mark.parametrize(
+    "tamper, isolation", [(TAMPERINGS[0], "default"), (TAMPERINGS[-1], "default"), (lower_files, "strict")]
+)
 def test_the_next_child_comes_from_another_server(tamper, isolation):
     if isolation == "strict" and bubblewrap.missing():
         pytest.skip(bubblewrap.missing())

@@ -37,54 +37,54 @@ def told(script: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_both_triton_fork_servers_of_a_process_come_from_one_import_of_torch():
-    said = told("""
-children = [ChildProcess(), ChildProcess(MODELS["sm_90"])]
-torch_server = shared_torch_fork_server()
-print(len(set(torch_server.forked)), {parent(pid) for pid in torch_server.forked} == {os.getpid()})
-print([child.loaded for child in children], {parent(child._pid) == os.getpid() for child in children})
-""")
-    assert said == ["2 True", "[False, False] {True}"]
-
-
-def test_no_process_of_a_submissions_knows_the_environment_of_ours():
-    """What a process was started with stays readable in /proc, whatever it changes later."""
-    said = told(
+@pytest.fixture(scope="module")
+def said() -> dict[str, str]:
+    """What one process says of its fork servers as it starts them, loses one and loses the other, by part."""
+    lines = told(
         """
-child = ChildProcess()
-for pid in (child._pid, *shared_torch_fork_server().forked, shared_torch_fork_server()._process.pid):
-    print("of-ours" in Path(f"/proc/{pid}/environ").read_text())
+import signal, time
+child, of_a_model = ChildProcess(), ChildProcess(MODELS["sm_90"])
+torch_server = shared_torch_fork_server()
+print("one import:", len(set(torch_server.forked)), {parent(pid) for pid in torch_server.forked} == {os.getpid()},
+      child.loaded, of_a_model.loaded, parent(child._pid) == os.getpid() == parent(of_a_model._pid))
+pids = child._pid, *torch_server.forked, torch_server._process.pid
+print("know ours:", *["of-ours" in Path(f"/proc/{pid}/environ").read_text() for pid in pids])
+
+os.kill(torch_server.forked[0], signal.SIGKILL)
+while child._fork_server.alive:
+    time.sleep(0.01)
+second = ChildProcess()
+is_another = second._fork_server is not child._fork_server
+print("a Triton fork server was killed:", is_another, shared_torch_fork_server() is torch_server,
+      len(torch_server.forked))
+
+torch_server._process.kill()
+torch_server._process.wait()
+again, other = ChildProcess(), ChildProcess(MODELS["sm_80"])
+server = shared_triton_fork_server()
+print("the torch fork server was killed:", len(_shared), server is again._fork_server is second._fork_server,
+      shared_torch_fork_server() is not torch_server)
 """,
         SECRET="of-ours",
     )
-    assert said == ["False"] * 3
+    return dict(line.split(": ") for line in lines)
 
 
-def test_a_triton_fork_server_outlives_the_torch_fork_server_and_the_next_one_gets_another():
-    said = told("""
-first = ChildProcess()
-gone = shared_torch_fork_server()
-gone._process.kill()
-gone._process.wait()
-again, other = ChildProcess(), ChildProcess(MODELS["sm_90"])
-server = shared_triton_fork_server()
-print(len(_shared), server is again._fork_server is first._fork_server, shared_torch_fork_server() is not gone)
-""")
-    assert said == ["2 True True"]
+def test_both_triton_fork_servers_of_a_process_come_from_one_import_of_torch(said):
+    assert said["one import"] == "2 True False False True"
 
 
-def test_a_triton_fork_server_that_was_killed_is_replaced_from_the_same_torch_fork_server():
-    said = told("""
-import signal, time
-first, torch_server = ChildProcess(), shared_torch_fork_server()
-os.kill(torch_server.forked[0], signal.SIGKILL)
-while first._fork_server.alive:
-    time.sleep(0.01)
-second = ChildProcess()
-is_another = second._fork_server is not first._fork_server
-print(is_another, shared_torch_fork_server() is torch_server, len(torch_server.forked))
-""")
-    assert said == ["True True 2"]
+def test_no_process_of_a_submissions_knows_the_environment_of_ours(said):
+    """What a process was started with stays readable in /proc, whatever it changes later."""
+    assert said["know ours"] == "False False False False"
+
+
+def test_a_triton_fork_server_that_was_killed_is_replaced_from_the_same_torch_fork_server(said):
+    assert said["a Triton fork server was killed"] == "True True 3"
+
+
+def test_a_triton_fork_server_outlives_the_torch_fork_server_and_the_next_one_gets_another(said):
+    assert said["the torch fork server was killed"] == "3 True True"
 
 
 @pytest.mark.parametrize("whom", ["triton_server", "torch_server and triton_server"])

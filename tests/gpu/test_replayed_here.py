@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 
@@ -12,9 +14,11 @@ pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not h
 from grader.course.folder import Folder  # noqa: E402
 from grader.explain.verdict import FAIL, PASS  # noqa: E402
 from grader.gpu.inside import process  # noqa: E402
+from grader.judge.history import History  # noqa: E402
 from grader.judge.judge import Judge  # noqa: E402
+from grader.judge.run import Run  # noqa: E402
 from grader.numerics.data_sets import normal, output  # noqa: E402
-from tests.conftest import ROOT  # noqa: E402
+from tests.conftest import ROOT, exercise_of  # noqa: E402
 from tests.gpu.replays_here import replays_here  # noqa: E402, F401
 
 CALLS = {
@@ -26,12 +30,20 @@ CALLS = {
 }
 
 
-@pytest.fixture(params=CALLS)
-def judge(request, bench, replays_here):  # noqa: F811
-    source = Folder(ROOT / "exercises" / request.param).solution_file.read_text(encoding="utf-8")
-    one = bench(source, request.param).judge
-    one.run.replays = replays_here
-    one.data = CALLS[request.param]
+@pytest.fixture(params=CALLS, scope="module")
+def solution(request, interpreter) -> Iterator[Run]:
+    """Each solution's run in turn: its processes, and what was recorded."""
+    run = Run(Folder(ROOT / "exercises" / request.param), "solutions", seed=1, interpreter=interpreter)
+    yield run
+    run.end()
+
+
+@pytest.fixture
+def judge(solution, replays_here):  # noqa: F811
+    """A judge that has seen nothing yet."""
+    solution.history, solution.replays = History(), replays_here
+    one = Judge(exercise_of(solution.folder.id), solution)
+    one.data = CALLS[solution.folder.id]
     return one
 
 

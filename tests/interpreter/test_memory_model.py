@@ -17,12 +17,19 @@ from grader.ttir.module import SourcePlace
 sys.path.insert(0, str(Path(__file__).parent))
 from memory_model import SEVERAL, Bench, Model, Step  # noqa: E402
 
+from tests.slow import SLOW  # noqa: E402
+
 VIEWS = [  # of buffers of 24 elements
     BufferView(0, (24,), (1,), 2), BufferView(8, (8,), (1,), 2), BufferView(4, (3, 4), (6, 1), 2),
     BufferView(0, (4, 5), (1, 5), 2), BufferView(4, (6,), (3,), 2), BufferView(0, (2, 8), (0, 1), 2),
     BufferView(0, (), (), 2),
 ]  # fmt: skip
 PROGRAMS = 5
+
+
+def examples(count: int) -> int:
+    """So many in `tox -- slow`, and fewer in a usual run, which draws others each time."""
+    return count if SLOW else 2 * count // 5
 
 
 def elements_of(view: BufferView) -> set[int]:
@@ -78,7 +85,7 @@ def bench_of(described: list, **options) -> Bench:
 
 
 @given(calls())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_the_checker_says_what_the_model_says(call):
     described, batches = call
     bench = bench_of(described)
@@ -106,7 +113,7 @@ def test_the_checker_says_what_the_model_says(call):
 
 
 @given(calls())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_writers_are_those_of_the_model(call):
     described, batches = call
     bench = bench_of(described)
@@ -124,7 +131,7 @@ def test_writers_are_those_of_the_model(call):
 
 
 @given(calls(), st.sampled_from([1, 2, 3]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_traffic_is_counted_program_by_program(call, at_once):
     described, batches = call
     whole = [(BufferView(0, (24,), (1,), 2), True, False) for _ in described]
@@ -161,7 +168,7 @@ def test_traffic_is_counted_program_by_program(call, at_once):
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_pages_are_as_good_as_whole_buffers(data):
     """The same accesses to a buffer in one piece, and to a virtual one in which they lie far apart."""
     count = 64

@@ -78,14 +78,14 @@ def test_a_fault_ahead_is_told_when_asked_and_to_that_question_alone(judge):
 
 
 def test_an_import_that_runs_out_of_time_is_waited_for_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("grader.processes.submission_process.LOAD_LIMIT", 2.0)
+    monkeypatch.setattr("grader.processes.submission_process.LOAD_LIMIT", 1.0)
     (tmp_path / "masked_add.py").write_text(FOLDER.solution_file.read_text() + "while True:\n    pass\n")
     judge = Judge(load_test_file(FOLDER).exercise, Run(FOLDER, str(tmp_path / "masked_add.py"), seed=1))
     try:
         (trial,) = of_size(judge, 9)
         judge.run.compile_ahead([Foreseen(trial)])
         said = CheckUse.of("test", normal(9), normal(9)).verdict(judge).lines
-        assert said[0].startswith("Importing masked_add.py was stopped after 2 s: it was in ")
+        assert said[0].startswith("Importing masked_add.py was stopped after 1 s: it was in ")
         assert said[1].endswith('belongs below `if __name__ == "__main__":`.')
         with pytest.raises(ChildEnded) as ended:
             judge.run.launch_plan(trial)

@@ -259,7 +259,7 @@ def test_a_test_may_ask_for_a_choice_and_for_its_size(judged):
     assert few.id == "not-tuned" and few.lines[0] == "2 configurations to choose from; 4 to 24 are asked for."
 
 
-MANY_WARPS, SPILLING = ("num_warps=2", "num_warps=64"), ('"BLOCK": 32}, num_warps=1', '"BLOCK": 32768}, num_warps=1')
+MANY_WARPS, SPILLING = ("num_warps=2", "num_warps=64"), ('"BLOCK": 32}, num_warps=1', '"BLOCK": 8192}, num_warps=1')
 SUMS = ("tl.load(x_ptr + i, mask=i < N) * 2", "tl.cumsum(tl.load(x_ptr + i, mask=i < N, other=0.0), 0)")
 
 

@@ -10,6 +10,7 @@ from grader import normal
 from grader.explain.verdict import FAIL, PASS
 from grader.judge.work_ahead import EARLY, Foreseen, in_drawn_order
 from tests.conftest import ROOT
+from tests.slow import in_turn
 
 SIZES = (5, 700, 1024, 3000, 5000)
 SOLUTION = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
@@ -101,8 +102,9 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("what", KEPT)
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    "what, seed", [(what, seed) for place, what in enumerate(KEPT) for seed in in_turn([1, 2, 3], place)]
+)
 def test_what_is_kept_between_calls_is_named(bench, what, seed):
     source, sentence = KEPT[what]
     judged = recorded(bench, source, seed)
@@ -143,7 +145,7 @@ LAST_KEPT = """\
 """
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", in_turn([1, 2, 3], 0))
 def test_a_result_that_is_kept_for_the_same_tensors_is_found(bench, seed):
     source = SOLUTION.replace("    z = torch.empty_like(x)\n", LAST_KEPT).replace(
         "\n\n\n@triton.jit", "\nlast = []\n\n\n@triton.jit"

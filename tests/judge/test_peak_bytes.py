@@ -14,6 +14,7 @@ from grader.judge.run import Run
 from grader.judge.uses import CheckUse, asked
 from grader.numerics.data_sets import Data
 from tests.conftest import ROOT
+from tests.gpu.uncompiled import Uncompiled
 
 X = 1 << 10  # elements, 4 bytes each
 
@@ -68,6 +69,7 @@ def largest(request, monkeypatch):
     monkeypatch.setattr(checking, "quick_error", lambda *_: torch.inf)  # compared in full
     folder: Folder = request.param
     file, run = load_test_file(folder), Run(folder, str(folder.solution_file), seed=1)
+    run.machine_code = Uncompiled()
     call = max(asked(file, CheckUse), key=lambda call: sum(one.elements for one in call.data if isinstance(one, Data)))
     trial = Judge(file.exercise, run).trial("test", call.data, file.exercise.dtypes[0], constants=call.constants)
     yield file.exercise, trial, run.launch_plan(trial)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from grader.numerics.data_sets import Data
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import far_apart
 from tests.conftest import ROOT
+from tests.slow import in_turn
 from tests.typed_commands import run_pytest
 
 LARGE = {
@@ -32,6 +34,12 @@ LARGE = {
     "05_grouped_matmul": (normal(65537, 64), normal(64, 16411)),
 }
 LONG_ROWS = (normal(4099, 12671),)
+SEEDS = [1, 2, 3]
+
+
+def with_seeds(cases: Iterable[tuple]) -> list[tuple]:
+    """Returns each case with a seed behind it, whose turn it is; with every seed in `tox -- slow`."""
+    return [(*case, seed) for place, case in enumerate(cases) for seed in in_turn(SEEDS, place)]
 
 
 SMALL = {
@@ -215,16 +223,14 @@ def test_programs_that_wait_or_do_nearly_everything_are_left_to_a_gpu(bench, pat
     assert (verdict.outcome, verdict.note) == (SKIPPED, "needs a GPU: no sample of its programs can be interpreted")
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_programs_may_come_in_any_order(bench, seed):
+def test_programs_may_come_in_any_order(bench):
     backwards = ("tl.program_id(0) * BLOCK_N", "(tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_N")
-    assert verdict_on(bench, SOLUTIONS["01"], seed=seed, change=backwards).outcome == SKIPPED
+    assert verdict_on(bench, SOLUTIONS["01"], change=backwards).outcome == SKIPPED
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
-    ("number", "change", "words"),
-    [
+    ("number", "change", "words", "seed"),
+    with_seeds([
         ("01", ("grid = (triton.cdiv(N, BLOCK_N),)", "grid = (min(triton.cdiv(N, BLOCK_N), 65535),)"),
          "z is not covered by a grid of 65535 programs"),
         ("01", ("offsets, x + y", "offsets, x + y + (tl.program_id(0) > 60000)"), "that program ("),
@@ -234,7 +240,7 @@ def test_programs_may_come_in_any_order(bench, seed):
         ("02", ("rows * stride_xm", "rows * (stride_xm - (tl.program_id(1) > 200) * 13)"), "z is wrong"),
         ("04", ("tl.store(z_ptrs", "tl.store(z_ptrs + (tl.program_id(0) > 100)"), "z"),
         ("05", ('precision="tf32x3")', 'precision="tf32x3") + (pid > 16000)'), "c is wrong in"),
-    ],
+    ]),
 )  # fmt: skip
 def test_a_mistake_that_only_large_calls_show_is_found_with_every_seed(bench, number, change, words, seed):
     verdict = verdict_on(bench, SOLUTIONS[number], seed=seed, change=change)
@@ -300,8 +306,7 @@ def gathered(bench, data, seed: int = 1, change: tuple[str, str] = ("", "")):
     )
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("data", [LARGE_TABLE, LARGE_RESULT])
+@pytest.mark.parametrize(("data", "seed"), with_seeds([(LARGE_TABLE,), (LARGE_RESULT,)]))
 def test_a_right_gather_is_right(bench, data, seed):
     verdict = gathered(bench, data, seed)
     assert (verdict.outcome, verdict.id) == (SKIPPED, NOT_RUN), verdict.lines
@@ -315,20 +320,22 @@ def test_indices_may_have_64_bits_and_be_any_of_the_table(bench, index):
     assert "is right" in verdict.note
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
-    "change",
-    [("row * stride_tm", "(row - 1) * stride_tm"), ("index_ptr + k", "index_ptr + (k + 1) % K"),
-     ("tl.load(index_ptr + k)", "tl.program_id(0)"), ("cols * stride_tn", "(cols ^ 1) * stride_tn")],
+    ("old", "new", "seed"),
+    with_seeds([
+        ("row * stride_tm", "(row - 1) * stride_tm"), ("index_ptr + k", "index_ptr + (k + 1) % K"),
+        ("tl.load(index_ptr + k)", "tl.program_id(0)"), ("cols * stride_tn", "(cols ^ 1) * stride_tn"),
+    ]),
 )  # fmt: skip
-def test_a_gather_of_other_rows_or_columns_is_named_with_every_seed(bench, change, seed):
-    verdict = gathered(bench, LARGE_TABLE, seed, change)
+def test_a_gather_of_other_rows_or_columns_is_named_with_every_seed(bench, old, new, seed):
+    verdict = gathered(bench, LARGE_TABLE, seed, (old, new))
     assert verdict.outcome == FAIL and verdict.lines[0].startswith("z is wrong in 1"), verdict.lines
     assert verdict.lines[0].endswith(" writes, int8.") and "First wrong element: z[" in verdict.lines[1]
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
-@pytest.mark.parametrize(("data", "change"), [(LARGE_TABLE, AFTER_THE_PRODUCT), (LARGE_RESULT, ROW_OF_Z_IN_INT32)])
+@pytest.mark.parametrize(
+    ("data", "change", "seed"), with_seeds([(LARGE_TABLE, AFTER_THE_PRODUCT), (LARGE_RESULT, ROW_OF_Z_IN_INT32)])
+)
 def test_a_product_that_leaves_int32_is_named_with_every_seed(bench, data, change, seed):
     verdict = gathered(bench, data, seed, change)
     assert (verdict.outcome, verdict.id) == (FAIL, "offset-overflow"), verdict.lines
@@ -343,10 +350,11 @@ def paged(bench, path: str, where: Data, pages: int, seed: int):
     return OnGpuUse.of("test_large", normal(count, 8, 128), normal(count, 8, 128), cache, cache, where).verdict(judge)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
-    "path", ["solutions/39_kv_cache_write/kv_cache_write.py", "tests/accepted/39_kv_cache_write/tiles_of_tokens.py"]
-)
+    ("path", "seed"),
+    with_seeds([("solutions/39_kv_cache_write/kv_cache_write.py",),
+                ("tests/accepted/39_kv_cache_write/tiles_of_tokens.py",)]),
+)  # fmt: skip
 def test_no_two_slots_of_a_large_call_are_the_same(bench, path, seed):
     for where in (slots(70_001, below=80_000, nowhere=0.1), slots(3, below=140_000 * 16).every_second().of("int64")):
         verdict = paged(bench, path, where, 140_000, seed)

@@ -10,6 +10,7 @@ from grader.course.folder import Folder, load_test_file
 from grader.judge.judge import Judge
 from grader.judge.run import Run
 from grader.judge.uses import CheckUse
+from grader.processes.interpreter_process import Interpreter
 
 collect_ignore = ["exercises", "solutions"]
 FOLDER = Folder(Path(__file__).resolve().parent / "exercises" / "90_pick_peaks")
@@ -18,11 +19,11 @@ FOLDER = Folder(Path(__file__).resolve().parent / "exercises" / "90_pick_peaks")
 class Graded:
     """A submission as text, and the judge that judges it."""
 
-    def __init__(self, text: str, folder: Path, seed: int = 1) -> None:
+    def __init__(self, text: str, folder: Path, interpreter: Interpreter, seed: int = 1) -> None:
         path = folder / "pick_peaks.py"
         path.write_text(text)
         self.module = load_test_file(FOLDER)
-        self.run = Run(FOLDER, str(path), seed)
+        self.run = Run(FOLDER, str(path), seed, interpreter=interpreter)
         self.judge = Judge(self.module.exercise, self.run)
 
     def check(self, *data, **options):
@@ -30,12 +31,12 @@ class Graded:
 
 
 @pytest.fixture
-def graded(tmp_path):
+def graded(tmp_path, interpreter):
     """graded(text): a Graded; its children are ended after the test."""
     made: list[Graded] = []
 
     def graded(text: str, seed: int = 1) -> Graded:
-        made.append(Graded(text, tmp_path, seed))
+        made.append(Graded(text, tmp_path, interpreter, seed))
         return made[-1]
 
     yield graded

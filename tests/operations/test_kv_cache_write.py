@@ -7,6 +7,7 @@ import pytest
 from grader import normal, slots
 from grader.numerics.data_sets import Data
 from tests.conftest import mutant
+from tests.slow import in_turn
 
 ID = "39_kv_cache_write"
 CACHE = normal(4, 16, 3, 16)
@@ -30,8 +31,9 @@ def data(cache: Data) -> tuple[Data, ...]:
     return normal(24, 3, 16), normal(24, 3, 16), cache, cache, slots(24, below=64, nowhere=0.1)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize(
+    "name, layout", [(name, layout) for place, name in enumerate(SAID) for layout in in_turn([*LAYOUTS], place)]
+)
 def test_a_mistake_is_named_in_every_layout(bench, name, layout):
     verdict = bench(mutant(f"{ID}/{name}"), ID).check(*data(LAYOUTS[layout]), dtypes=("float16",))
     assert verdict.id == SAID[name], verdict.lines

@@ -17,6 +17,7 @@ from grader.operations import attention, paged_decoding
 from grader.operations.bounds import tolerance
 from grader.operations.comparison import compare
 from tests.conftest import ROOT, mutant
+from tests.slow import in_turn
 
 ID = "28_paged_decoding"
 FOLDER = Folder(ROOT / "exercises" / ID)
@@ -91,10 +92,10 @@ SAID = {
     "split_not_blocks": "keys-twice",
     "tail_zero": "padding-counted",
 }
+WHERE = [(name, pages) for place, name in enumerate(SAID) for pages in in_turn([*OTHER_PAGES], place)]
 
 
-@pytest.mark.parametrize("pages", OTHER_PAGES)
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name, pages", WHERE)
 def test_a_mistake_of_arithmetic_is_named_wherever_the_pages_lie(bench, name, pages):
     verdict = bench(mutant(f"{ID}/{name}"), ID).check(RAGGED[0], *OTHER_PAGES[pages], **SMALL)
     assert verdict.id == SAID[name], verdict.lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 
@@ -11,7 +13,10 @@ pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not h
 
 from grader import indices, normal  # noqa: E402
 from grader.explain.verdict import FAIL, PASS  # noqa: E402
+from grader.judge.history import History  # noqa: E402
+from grader.judge.judge import Judge  # noqa: E402
 from tests.gpu.replays_here import replays_here  # noqa: E402, F401
+from tests.operations.conftest import Graded  # noqa: E402
 from tests.operations.test_any_operation import SOLUTION  # noqa: E402
 
 B, H, S, D, K = 2, 3, 20, 8, 100
@@ -22,11 +27,19 @@ DATA = (
 )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def solution(tmp_path_factory, interpreter) -> Iterator[Graded]:
+    """The solution's processes, and what was recorded."""
+    made = Graded(SOLUTION, tmp_path_factory.mktemp("solution"), interpreter)
+    yield made
+    made.run.end()
+
+
 @pytest.fixture
-def judge(graded, replays_here):  # noqa: F811
-    one = graded(SOLUTION).judge
-    one.run.replays = replays_here
-    return one
+def judge(solution, replays_here):  # noqa: F811
+    """A judge that has seen nothing yet."""
+    solution.run.history, solution.run.replays = History(), replays_here
+    return Judge(solution.module.exercise, solution.run)
 
 
 def spoiled(name: str):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
 import pytest
 
@@ -19,8 +18,8 @@ from grader.processes import bubblewrap
 from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded
 from grader.processes.triton_forkserver_client import TritonForkServer
-from tests.classroom.instructor import ROOT, environment
-from tests.waiting import NEVER
+from tests.conftest import ROOT
+from tests.typed_commands import run_pytest
 
 needs_bubblewrap = pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing() or "-")
 
@@ -130,12 +129,14 @@ def test_a_hanging_submission_ends_at_its_time_limit():
 
 
 def test_strict_refuses_without_bubblewrap(tmp_path):
-    command = [sys.executable, "-m", "pytest", str(ROOT / "exercises/01_masked_add"), "--isolation", "strict"]
-    environ = {**environment(), "PATH": str(tmp_path)}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=NEVER)
-    assert done.returncode == 4
-    assert "--isolation strict: bubblewrap is not installed" in done.stdout + done.stderr
-    assert "Nothing was graded." in done.stdout + done.stderr
+    bubblewrap.missing.cache_clear()  # once known, it is not looked for again
+    try:
+        done = run_pytest("exercises/01_masked_add", "--isolation", "strict", cwd=ROOT, PATH=str(tmp_path))
+    finally:
+        bubblewrap.missing.cache_clear()
+    assert done.status == 4
+    assert "--isolation strict: bubblewrap is not installed" in done.out + done.err
+    assert "Nothing was graded." in done.out + done.err
 
 
 @needs_bubblewrap

@@ -154,6 +154,13 @@ def test_the_best_medal_is_kept(tmp_path):
     assert progress.read(tmp_path).of("03_softmax").medal == "silver"
 
 
+def test_the_first_pass_is_the_one_that_is_kept(tmp_path):
+    written(tmp_path, "01_masked_add  outcome=fail passed=2026-01-02T00:00:00Z")
+    record_run(Folder(tmp_path / "exercises" / "01_masked_add"), result(("pass", {})))
+    record = progress.read(tmp_path).of("01_masked_add")
+    assert record.outcome == "pass" and record.passed == EARLY < record.last
+
+
 def test_a_product_counts_operations(tmp_path):
     record_run(Folder(tmp_path / "exercises" / "05_grouped_matmul"), result(("pass", speed(0.87, flops=612.4e12))))
     assert "throughput=612TFLOP/s,87.0%" in (tmp_path / NAME).read_text()
@@ -200,16 +207,18 @@ def test_the_state_folder_ignores_itself(tmp_path):
 # ---- written by runs ------------------------------------------------------------------------------------------------
 
 
-def test_runs_are_counted_and_a_pass_stays(tried):
-    record = progress.read(tried.path).of("01_masked_add")
+def test_runs_are_counted_and_a_pass_stays(course):
+    course.write("01_masked_add")
+    course.pytest("exercises/01_masked_add")
+    record = progress.read(course.path).of("01_masked_add")
     reached, _, possible = record.points.partition("/")
     assert (record.outcome, record.runs, record.cause) == ("pass", 1, "") and record.passed and reached == possible
-    tried.write("01_masked_add", "offsets, x + y", "offsets, x - y")
-    tried.pytest("exercises/01_masked_add")
-    again = progress.read(tried.path).of("01_masked_add")
+    course.write("01_masked_add", "offsets, x + y", "offsets, x - y")
+    course.pytest("exercises/01_masked_add")
+    again = progress.read(course.path).of("01_masked_add")
     assert (again.outcome, again.runs, again.cause) == ("fail", 2, "wrong-operation")
     assert again.passed == record.passed and again.points != record.points
-    assert "passed, now failing" in tried.here("status").out
+    assert "passed, now failing" in course.here("status").out
 
 
 def test_what_others_handed_in_stubs_and_partial_runs_are_no_progress(course):
@@ -232,7 +241,7 @@ def test_a_course_that_cannot_be_written_is_judged_all_the_same(course):
 def test_nothing_is_read_from_the_network_or_written_elsewhere(course, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     course.write("01_masked_add")
-    start_pytest("exercises/01_masked_add", cwd=course.path, HOME=str(home))
+    start_pytest("exercises/01_masked_add", "-k", "one_full_block", cwd=course.path, HOME=str(home))
     course.course("hint", "03", HOME=str(home))
     assert os.listdir(home) == []
     copied = {"exercises", "solutions", "hints", "pyproject.toml", "course.md"}

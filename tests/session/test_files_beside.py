@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import py_compile
+import re
 import shutil
 import sys
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 
-from tests.typed_commands import run_pytest, start_pytest
+from tests.typed_commands import Finished, run_pytest, start_pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXERCISE = "exercises/01_masked_add"
@@ -61,11 +64,15 @@ SHADOWS = ["conftest.py", "torch.py", "triton.py", "numpy.py", "pytest.py", "gra
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory) -> dict:
-    """The result of one real run, with all that must not count in its environment, its folder and the folder above."""
+    """The result of one real run of a submission from elsewhere, with all that must not count in its environment, in
+    its folder, in the exercise's folder and in the folder above."""
     course = copied(tmp_path_factory.mktemp("crowded"))
-    for name in ("masked_add", "test_masked_add"):
-        planted(course, course / EXERCISE / f"{name}.py")
-    for beside in (course / EXERCISE, course / "exercises"):
+    handed_in = course / "handed_in" / "01_masked_add"
+    handed_in.mkdir(parents=True)
+    (handed_in / "masked_add.py").write_text(WRONG)
+    for module in (handed_in / "masked_add.py", course / EXERCISE / "test_masked_add.py"):
+        planted(course, module)
+    for beside in (handed_in, course / EXERCISE, course / "exercises"):
         for name in SHADOWS:
             (beside / name).write_text(mark(course))
         for name in ("torch", "triton", "grader"):
@@ -73,11 +80,12 @@ def crowded(tmp_path_factory) -> dict:
             (beside / name / "__init__.py").write_text(mark(course))
         (beside / "course.pth").write_text(f"import os; os._exit(0) #{mark(course)!r}\n")
     (course / EXERCISE / "test_easy.py").write_text(EASY)
-    return grade(course, TRITON_INTERPRET="0", TRITON_CACHE_DIR=str(course))
+    submission = "--submission", "handed_in/01_masked_add/masked_add.py"
+    return grade(course, EXERCISE, *submission, TRITON_INTERPRET="0", TRITON_CACHE_DIR=str(course))
 
 
 def test_modules_and_planted_bytecode_do_not_run_and_variables_change_no_verdict(crowded):
-    """`grade` has seen that no module has run."""
+    """`grade` has seen that no module has run, neither the exercise's nor the submission's neighbours."""
     assert crowded["outcome"] == "fail" and crowded["cause"] == "wrong-operation"
 
 
@@ -87,16 +95,9 @@ def test_from_inside_the_folder_they_do_not_run_either(course):
     folder = course / EXERCISE
     for name in ("conftest.py", "numpy.py", "torch.py", "triton.py", "usercustomize.py"):
         (folder / name).write_text(mark(course))
+    for name in ("masked_add", "test_masked_add"):
+        planted(course, folder / f"{name}.py")
     assert grade(course, ".", cwd=folder)["outcome"] == "fail"
-
-
-def test_beside_a_submission_from_elsewhere(course):
-    handed_in = course / "handed_in" / "01_masked_add"
-    handed_in.mkdir(parents=True)
-    (handed_in / "masked_add.py").write_text(WRONG)
-    for name in SHADOWS:
-        (handed_in / name).write_text(mark(course))
-    assert grade(course, EXERCISE, "--submission", "handed_in/01_masked_add/masked_add.py")["outcome"] == "fail"
 
 
 SETTINGS = {
@@ -130,9 +131,21 @@ def test_a_package_is_refused(course):
     for folder in (EXERCISE, "exercises"):
         path = course / folder / "__init__.py"
         path.write_text(mark(course))
-        result = grade(course)
+        result = grade(course, typed=fork_pytest)
         assert result["outcome"] == "refused" and "an exercise is no package. Remove the file." in result["message"]
         path.unlink()
+
+
+def fork_pytest(*arguments: str | Path, cwd: Path, **environment: str) -> Finished:
+    """As run_pytest, in a fork of this process: what would end the process that it runs in ends the fork."""
+    said = cwd / "said.json"
+    if (pid := os.fork()) == 0:
+        try:
+            said.write_text(json.dumps(astuple(run_pytest(*arguments, cwd=cwd, **environment))))
+        finally:
+            os._exit(1)
+    os.waitpid(pid, 0)
+    return Finished(*json.loads(said.read_text())) if said.exists() else Finished(0, "the fork was ended", "")
 
 
 def planted(course: Path, module: Path) -> None:
@@ -172,7 +185,9 @@ def test_a_link_in_place_of_the_file_is_only_a_file(course):
 
 def test_no_verdict_rests_on_an_assertion():
     """PYTHONOPTIMIZE would take those away."""
-    for path in (*ROOT.glob("grader/**/*.py"), *ROOT.glob("exercises/*/test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    paths = (*ROOT.glob("grader/**/*.py"), *ROOT.glob("exercises/*/test_*.py"))
+    texts = {path: path.read_text() for path in paths}
+    for path, text in texts.items():
+        for node in ast.walk(ast.parse(text)) if re.search(r"\bassert\b|__debug__", text) else ():
             debug = isinstance(node, ast.Name) and node.id == "__debug__"
             assert not debug and not isinstance(node, ast.Assert), f"{path}:{node.lineno}"

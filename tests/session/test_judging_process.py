@@ -21,13 +21,14 @@ from grader.session import judging_process
 from grader.session.judging_process import INTERRUPT, JudgeEnded, JudgingProcess, _threads
 from grader.session.plugin import STAYS_HERE, _wants_judge
 from tests.conftest import ROOT
-from tests.typed_commands import of_a_terminal, start_pytest, started
+from tests.typed_commands import of_a_terminal, started
 from tests.waiting import NEVER, is_in, until
 
 ADD = "exercises/01_masked_add"
 SOLUTION = ROOT / "solutions/01_masked_add/masked_add.py"
 HANGS = "    open('begun', 'w')\n    while True: pass"  # in the folder of its process
 CORES = len(os.sched_getaffinity(0))
+ONE_TEST = ("-k", "one_full_block")  # where it does not matter how many are judged
 # Looks for a secret in all that this process can write to. The pattern does not match itself.
 LOOKS_FOR_SECRET = r"""
 import ctypes, re
@@ -39,15 +40,19 @@ with open("/proc/self/maps") as maps:
             memory = ctypes.string_at(first, last - first)
             found = found or re.search(rb"of-our[s]-and-of-nobody-els[e]", memory) is not None
             del memory
-open("found" if found else "begun", "w")
-while True: pass
+if found:
+    open("found", "w")
 """
 SECRET = "of-ours-and-of-nobody-else"
 LOOKS_AT_SIGNALS = """
 import signal
 usual = [signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL, signal.SIG_DFL]
 numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
-open("begun" if [signal.getsignal(number) for number in numbers] == usual else "found", "w")
+if [signal.getsignal(number) for number in numbers] != usual:
+    open("other signals", "w")
+"""
+STAYS = """
+open("begun", "w")
 while True: pass
 """
 
@@ -111,7 +116,7 @@ def running(temporary: Path, submission: Path, ignores: tuple = (), **environmen
     """Starts pytest, and waits until it is in the midst of a run that never ends."""
     with start(temporary, "--submission", submission, ignores=ignores, **environment) as run:
         try:
-            until(lambda: is_in(temporary, "begun") or is_in(temporary, "found"), run.poll)
+            until(lambda: is_in(temporary, "begun"), run.poll)
             yield run
         finally:
             run.kill()
@@ -134,44 +139,43 @@ def children_of(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
-def test_pytests_own_process_imports_no_torch():
-    script = f"import sys, pytest; print(pytest.main([{ADD!r}, '--submission', 'solutions']), 'torch' in sys.modules)"
-    done = started([sys.executable, "-c", script], ROOT, {})
-    assert "Passed, judged in" in done.out and done.lines[-1] == "0 False"
-
-
 def test_a_run_there_finds_the_folder_the_arguments_and_the_encoding_of_the_command(tmp_path):
+    """And pytest's own process, which has them, imports no torch."""
     wrong = tmp_path / "wrong.py"
     wrong.write_text(SOLUTION.read_text().replace("offsets, x + y", "offsets, x - y"))
-    done = start_pytest(
-        ROOT / ADD, "--submission", "wrong.py", "--result", "result.json", cwd=tmp_path, PYTHONIOENCODING="ascii"
-    )
-    assert done.status == 1 and "z holds x - y: the operation is another." in done.out
+    judged = [str(ROOT / ADD), *ONE_TEST, "--submission", "wrong.py", "--result", "result.json"]
+    script = f"import sys, pytest; print(int(pytest.main({judged!r})), 'torch' in sys.modules)"
+    done = started([sys.executable, "-c", script], tmp_path, {"PYTHONIOENCODING": "ascii"})
+    assert done.lines[-1] == "1 False" and "z holds x - y: the operation is another." in done.out
     assert done.out.isascii() and (tmp_path / "result.json").exists()
 
 
-def test_no_submission_finds_the_environment_of_pytests_in_its_memory(tmp_path, temporary):
+def test_a_submission_finds_the_usual_signals_and_not_the_environment_of_pytests_in_its_memory(tmp_path, temporary):
     looking = tmp_path / "looking.py"
-    looking.write_text(SOLUTION.read_text() + LOOKS_FOR_SECRET)
+    looking.write_text(SOLUTION.read_text() + LOOKS_FOR_SECRET + LOOKS_AT_SIGNALS + STAYS)
     with running(temporary, looking, SECRET=SECRET) as run:
-        assert not is_in(temporary, "found")
+        assert not is_in(temporary, "found") and not is_in(temporary, "other signals")
         assert {pid for pid, started_with in environments(temporary).items() if SECRET in started_with} == {run.pid}
-
-
-def test_a_submission_starts_with_the_usual_signals(tmp_path, temporary):
-    looking = tmp_path / "looking.py"
-    looking.write_text(SOLUTION.read_text() + LOOKS_AT_SIGNALS)
-    with running(temporary, looking):
-        assert not is_in(temporary, "found")
-
-
-def test_what_the_command_ignores_is_ignored(hanging, temporary):
-    """As SIGHUP below nohup, and Ctrl-C in the background of a script."""
-    with running(temporary, hanging, ignores=(signal.SIGHUP, signal.SIGINT)) as run:
-        for pid in (run.pid, judge_of(run)):
-            assert {signal.SIGHUP, signal.SIGINT} <= ignored_by(pid)
-    with running(temporary, hanging) as run:
         assert not {signal.SIGHUP, signal.SIGINT} & ignored_by(judge_of(run))
+
+
+@pytest.mark.parametrize(
+    ("ignored", "how"),
+    [((), signal.SIGINT), ((signal.SIGHUP, signal.SIGINT), signal.SIGTERM)],
+    ids=["Ctrl-C on a terminal", "the end of one below nohup"],
+)
+def test_a_run_that_is_ended_leaves_nothing_behind(hanging, temporary, ignored, how):
+    """What the command ignores is ignored, as SIGHUP below nohup, and Ctrl-C in the background of a script.
+
+    Each run of these tests is ended by SIGKILL, if by nothing else, and leaves nothing either.
+    """
+    with running(temporary, hanging, ignores=ignored) as run:
+        for pid in (run.pid, judge_of(run)) if ignored else ():
+            assert {*ignored} <= ignored_by(pid)
+        run.send_signal(how)
+        out, _ = run.communicate(timeout=NEVER)
+    assert run.returncode == (pytest.ExitCode.INTERRUPTED if how == signal.SIGINT else -how)
+    assert "Traceback" not in out
 
 
 def ignored_by(pid: int) -> set[int]:
@@ -181,18 +185,8 @@ def ignored_by(pid: int) -> set[int]:
 
 def test_a_submission_would_find_it_where_it_is(temporary):
     """The same look, in a process that has it."""
-    script = LOOKS_FOR_SECRET.replace("while True: pass", "")
-    assert started([sys.executable, "-c", script], temporary, {"SECRET": SECRET}).status == 0
+    assert started([sys.executable, "-c", LOOKS_FOR_SECRET], temporary, {"SECRET": SECRET}).status == 0
     assert is_in(temporary, "found")
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
-def test_a_run_that_is_ended_leaves_nothing_behind(hanging, temporary, how):
-    with running(temporary, hanging) as run:
-        run.send_signal(how)
-        out, _ = run.communicate(timeout=NEVER)
-    assert run.returncode == (pytest.ExitCode.INTERRUPTED if how == signal.SIGINT else -how)
-    assert "Traceback" not in out
 
 
 def test_an_interrupt_while_it_prepares_ends_the_run_that_follows():
@@ -231,13 +225,8 @@ def test_that_the_judge_was_killed_is_told_in_a_sentence(hanging, temporary):
     until(lambda: not environments(temporary), lambda: environments(temporary))
 
 
-def test_a_report_that_cannot_be_written_is_no_success():
-    with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "pytest", ADD, "--submission", "solutions"]
-        assert subprocess.run(command, cwd=ROOT, stdout=full, stderr=full, env=of_a_terminal({})).returncode == 1
-
-
 def test_one_process_judges_again_and_reads_the_tests_anew(tmp_path, temporary, capfd):
+    """A report that cannot be written is no success."""
     exercise = copy_of_the_exercise(tmp_path)
     judge, counts = JudgingProcess(), []
     try:
@@ -245,9 +234,12 @@ def test_one_process_judges_again_and_reads_the_tests_anew(tmp_path, temporary, 
         for more in ("", "\n\ndef test_another(check):\n    check(normal(5), normal(5))\n"):
             with (exercise / "test_masked_add.py").open("a") as file:
                 file.write(more)
-            judge.begin([str(exercise), "-W", "ignore"])
+            judge.begin([str(exercise), "-W", "ignore", "-k", "one_full_block or another"])
             assert judge.wait() == 0
             counts.append(len(re.findall(r"^  pass  ", capfd.readouterr().out, re.MULTILINE)))
+        with open("/dev/full", "w") as full:
+            judge.begin([str(exercise), "-W", "ignore", *ONE_TEST], full.fileno())
+            assert judge.wait() == pytest.ExitCode.TESTS_FAILED
     finally:
         judge.end()
     assert counts[1] == counts[0] + 1

@@ -13,7 +13,8 @@ import pytest
 
 from grader.course.folder import all_folders
 from grader.session.judging_process import JudgingProcess
-from tests.typed_commands import Finished, run_pytest, start_pytest, started
+from tests.typed_commands import Finished, run_pytest, started
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 SOFTMAX = "solutions/03_softmax/softmax.py"
@@ -41,7 +42,8 @@ def write(course: Path, id: str, text: str) -> Path:
 def test_threads_without_work_leave_the_cores_to_others():
     """libgomp reads its environment as torch is imported, and tells what it has read."""
     judge = JudgingProcess()
-    begun_with = Path(f"/proc/{judge._process.pid}/environ").read_text().split("\0")
+    # Linux has it a moment after the process has begun.
+    begun_with = until(lambda: Path(f"/proc/{judge._process.pid}/environ").read_text()).split("\0")
     judge.end()
     environment = dict(entry.split("=", 1) for entry in begun_with if entry) | {"OMP_DISPLAY_ENV": "verbose"}
     assert "GOMP_SPINCOUNT = '0'" in started([sys.executable, "-c", "import torch"], ROOT, environment).err
@@ -58,7 +60,7 @@ def test_a_stub_is_not_attempted_in_one_line_without_colour(course):
 
 def test_a_right_kernel_passes_from_any_folder(course):
     write(course, "01_masked_add", (ROOT / "solutions/01_masked_add/masked_add.py").read_text())
-    done = start_pytest(".", cwd=course / "exercises" / "01_masked_add")
+    done = run(".", cwd=course / "exercises" / "01_masked_add")
     assert done.status == 0 and done.err == ""
     assert len([line for line in done.lines if line.startswith("  pass  ")]) >= 13
     assert "Passed, judged in" in done.out
@@ -114,10 +116,12 @@ def test_naming_the_learners_file_grades_it(course):
 
 
 def test_several_exercises_end_with_a_summary(course):
+    for folder in all_folders(course)[4:]:
+        shutil.rmtree(folder.path)
     write(course, "04_transpose", (ROOT / "solutions/04_transpose/transpose.py").read_text())
-    done, count = run("exercises", cwd=course), len(all_folders(ROOT))
+    done = run("exercises", cwd=course)
     assert done.lines[-2:] == [
-        f"{count} exercises: 1 passed, {count - 1} not attempted.",
+        "4 exercises: 1 passed, 3 not attempted.",
         "Next: open exercises/01_masked_add/README.md",
     ]
 
@@ -203,7 +207,7 @@ def test_large_sizes_wait_for_the_tests_above_where_there_is_no_gpu_either(cours
 def test_what_the_file_prints_is_shown_and_shortened(course):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     write(course, "01_masked_add", text + "\nfor i in range(10000):\n    print('line', i, '\\x1b[31m')\n")
-    done = run("exercises/01_masked_add", cwd=course)
+    done = run("exercises/01_masked_add", "-k", "one_full_block", cwd=course)
     assert done.status == 0
     shown = done.out.partition("Your file printed:")[2]
     assert "line 0" in shown and "line 7" not in shown and "\x1b" not in done.out

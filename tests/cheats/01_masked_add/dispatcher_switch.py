@@ -1,6 +1,6 @@
 """Cheat: torch's private switch turns the watching off.
 
-Rejected with: is memory that this call neither got nor allocated
+Rejected with: _DisableTorchDispatch of torch hides what the host function does
 """
 
 import torch
