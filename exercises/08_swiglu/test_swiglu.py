@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Example, Exercise, Result, any_strides, falling, normal, upto
+from grader import Example, Exercise, Result, any_strides, falling, large, normal, upto
 
 
 def swiglu_in_float64(dz, gate, up):
@@ -31,6 +31,11 @@ def three(*shape):
 def low(*shape):
     """Gates around -15: silu of them is too small for all digits of fp16."""
     return normal(*shape) - 15
+
+
+def vast(*shape):
+    """Gates so large that 1 is lost beside them: the slope is 1, and the product with a few times up is finite."""
+    return large(*shape) * 0.05
 
 
 def hundreds(*shape):
@@ -127,7 +132,7 @@ def test_any_call_that_the_lesson_promises(drawn):
             "N": upto(2200, least=0, once=16384, limit=2**20, BLOCK_N=1024),
         },
         dz=any_strides("M", "N", values=(normal, tens, tiny)),
-        gate=any_strides("M", "N", values=(normal, low, falling)),
+        gate=any_strides("M", "N", values=(normal, low, falling, vast)),
         up=any_strides("M", "N", values=(normal, tens, tiny)),
         dtypes=("float32", "float16", "bfloat16"),
         same=("dz", "gate", "up"),
