@@ -41,7 +41,7 @@ from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import PlannedLaunch, steps_with
 from grader.wire.reply import Reply, Sampled
 
-PROGRAMS, SOME_PROGRAMS, FEW_PROGRAMS = 12, 6, 2  # programs of a launch
+PROGRAMS, SOME_PROGRAMS, FEW_PROGRAMS = 12, 10, 2  # programs of a launch
 MANY = 8192  # multiprocessors: a program that loops over tiles gets few of them
 MOST_COMPARED = 1 << 20  # elements of the part of a result in which a program's elements are compared
 FEW = 512  # elements from each end of a program's, where its part is larger

@@ -222,7 +222,8 @@ def _amid(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tenso
 
 
 DRAWS: dict[str, Callable[..., torch.Tensor]] = DRAWS_OF_PAGES | {
-    "normal": _normal, "uniform": _uniform, "level": _level, "integers": _integers, "one hot": _one_hot, "falling": _falling,
+    "normal": _normal, "uniform": _uniform, "level": _level, "integers": _integers, "one hot": _one_hot,
+    "falling": _falling,
     "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
     "bits": _bits, "below": _below, "slots": _slots, "around fp16's largest": _around_fp16_max, "peak": _peak,
     "falling down": _falling_down, "cancelling down": _cancelling_down, "codes": _codes, "a code each": _a_code_each,

@@ -460,6 +460,15 @@ def test_a_sample_has_the_first_program_the_last_one_and_the_corners():
     assert max(programs_of((1 << 20, 1 << 15, 1), 12, 1)) < 1 << 31
 
 
+def test_a_sample_has_programs_a_power_of_two_apart_along_the_longest_axis():
+    for seed in range(5):
+        chosen = programs_of((1 << 21, 3, 1), 10, seed)
+        assert any({one + apart for apart in (1 << 8, 1 << 10, 1 << 16, 1 << 20)} <= set(chosen) for one in chosen)
+        chosen = programs_of((5, 70_000, 1), 10, seed)
+        assert any({one + 5 * apart for apart in (1 << 8, 1 << 10, 1 << 16)} <= set(chosen) for one in chosen)
+    assert len(programs_of((200, 1, 1), 10, 1)) == 10
+
+
 def test_neighbours_and_elements_a_power_of_two_apart_have_values_of_their_own():
     for step in (1, 2, 1 << 10, 1 << 16, 12671):
         entries = entries_of(np.arange(4096, dtype=np.int64) * step)
