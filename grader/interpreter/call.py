@@ -126,7 +126,7 @@ class InterpretedCall:
         except OutOfMemory as error:
             return Failure("kernel", "MemoryError", str(error), line, kernel)
         except (Unsupported, BadText) as error:
-            return Failure("not-known", type(error).__name__, str(error), line, kernel)
+            return Failure("not-known", type(error).__name__, str(error), getattr(error, "line", 0) or line, kernel)
         return None
 
     def _steps(self) -> Iterator[PlannedLaunch | Fill | PythonNumbers]:
