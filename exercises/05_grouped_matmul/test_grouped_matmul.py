@@ -90,6 +90,7 @@ def test_a_row_with_a_single_one_picks_a_row_of_b(check):
 
 def test_both_inputs_are_transposed_views(check):
     check(normal(67, 75).transposed(), normal(75, 71).transposed(), **SMALL)
+    check(normal(67, 75).transposed(16), normal(75, 71).transposed(16), **SMALL)
 
 
 def test_rows_of_both_inputs_are_padded(check):

@@ -102,7 +102,7 @@ class Failures(Sentence):
     )
     ASSERT = "tl.device_assert{in_line} does not hold in program {program}."
     ASSERT_SAYS = "tl.device_assert{in_line} does not hold in program {program}: {message}"
-    NOT_KNOWN = "The kernel uses what is not judged here: {message}{at_line}."
+    NOT_KNOWN = "The kernel uses what is not judged here{at_line}: {message}."
     KERNEL = "Your kernel raises {type}{in_line}: {message}"
     HOST = "{entry} raises {type}{in_line}: {message}"
     LEFT_PROCESSES = "{entry} returned and left {processes:#process} running: all work must be done by then."

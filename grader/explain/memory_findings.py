@@ -41,6 +41,10 @@ class Memory(Sentence):
     NO_MASK_OF_TILE = (
         "The tl.{function} in line {line} has no mask: lanes outside of {name}'s rows and columns take part in it."
     )
+    NO_LANE_INSIDE = (
+        "No lane of the tl.{function} in line {line} is inside of {name}: the address is computed wrongly, or the "
+        "program has nothing to do there and needs a mask."
+    )
     LIES_BEFORE = (
         "The address lies before {name}: an offset is negative, program numbers lead to the wrong tile, or a view made "
         "in Python begins before {name} does."
@@ -189,6 +193,8 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
     if evidence.by_descriptor(line, function):
         return Memory.DESCRIPTOR(function=function, line=line, name=name)
     if evidence.lacks_mask(line, function):
+        if finding.astray == finding.lanes:
+            return Memory.NO_LANE_INSIDE(function=function, line=line, name=name)
         no_mask = Memory.NO_MASK if _dimensions(evidence, name) < 2 else Memory.NO_MASK_OF_TILE
         return no_mask(function=function, line=line, name=name)
     if finding.linear < 0 and not finding.between:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import pairwise
 
 import torch
@@ -21,7 +22,7 @@ from grader.operations.bounds import size_of_terms
 from grader.operations.evidence import Compared
 from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Fields, Said, Sentence
-from grader.submission.text import first_load_with_other, line_of_subtracted_sum, the_only_dot
+from grader.submission.text import first_load_with_other, kernels_of, line_of_subtracted_sum, the_only_dot
 from grader.wire.reply import Writers
 
 TELLING = 4  # different values: a tile with fewer, such as a 1 among zeros, may equal another tile by chance
@@ -173,7 +174,17 @@ def _line_of_mistake(found: Hypothesis, evidence: Compared) -> int:
         line_of = the_only_dot
     else:
         return 0
-    return line_of(evidence.submission.tree)
+    return line_of(_text_of_result(evidence))
+
+
+def _text_of_result(evidence: Compared) -> ast.Module:
+    """Returns the file; where it launches several kernels, the one that wrote the result, and nothing if several have
+    its grid."""
+    launches, tree = evidence.reply.launches, evidence.submission.tree
+    if len({one.kernel for one in launches}) < 2:
+        return tree
+    wrote = {one.kernel for one in launches if evidence.launch is not None and one.grid == evidence.launch.grid}
+    return ast.Module([kernel for kernel in kernels_of(tree) if len(wrote) == 1 and kernel.name in wrote], [])
 
 
 def _equal_lines(evidence: Compared) -> Verdict | None:

@@ -25,7 +25,8 @@ class Seen:
     offset: int  # bytes from the buffer's first one
     program: list[int]
     other_program: list[int] | None
-    lanes: int  # lanes of this program that make the mistake
+    lanes: int  # of this program, in this access, masked ones left out
+    astray: int  # of these, those that make the mistake
     sharing: list[Argument] = field(default_factory=list)
 
 
@@ -42,7 +43,7 @@ class FindingReport:
         seen, argument = self.seen, self.seen.argument
         finding = Finding(self.kind, "", self.line, seen.program)
         finding.other_program, finding.count, finding.programs = seen.other_program, self.count, len(self.programs)
-        finding.lanes = seen.lanes
+        finding.lanes, finding.astray = seen.lanes, seen.astray
         if argument is None:
             return finding
         outside = self.kind.startswith("out-of-bounds")

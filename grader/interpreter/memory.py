@@ -353,9 +353,10 @@ class CheckedMemory:
         if self.reports.needs(kind, buffer, line, turn):
             other = NOBODY if others is None else int(others[first])
             sharing = [a for a in self.arguments if a is not None and a.buffer is buffer and a is not argument]
-            lanes = int(np.count_nonzero(programs == program))
+            own = programs == program
+            lanes, astray = (int(np.count_nonzero(one)) for one in (own, own if bad is None else own & bad))
             named = [other] if kind == "load-ahead-of-store" else self._name_other(other)
-            seen = Seen(argument, int(offsets[first]), self.name(program), named, lanes, sharing)
+            seen = Seen(argument, int(offsets[first]), self.name(program), named, lanes, astray, sharing)
             self.reports.show(kind, buffer, line, turn, seen)
         own = programs if bad is None else programs[bad]
         self.reports.count(kind, buffer, line, own.size, np.unique(own).tolist())

@@ -161,7 +161,7 @@ class Interpreted:
             compared(self._evidence(trial, inputs, reply, one), compare(reply.outputs[one.name], ref, one.bound, given))
             for one, ref in zip(wanted, self._reference(trial, inputs), strict=True)
         ]
-        right = [one.returns for one in found if one.comparison.right]
+        right = [one.returns for one in found if one.comparison.right and one.wanted.bound != UNJUDGED]
         return [replace(one, right_results=right) for one in found]
 
     def _first_call(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Verdict:

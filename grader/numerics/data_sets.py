@@ -86,10 +86,10 @@ class Data:
         """Returns the argument's dtype in a run with this dtype."""
         return getattr(torch, self.dtype) if self.dtype else run
 
-    def transposed(self) -> Data:
-        """Returns the same matrix, stored column by column: strides (1, M). With more dimensions, the last two are
-        swapped."""
-        return replace(self, layout=layouts.transposed(len(self.shape)))
+    def transposed(self, multiple: int = 1) -> Data:
+        """Returns the same matrix, stored column by column: strides (1, M), or with columns that begin at multiples of
+        a number of elements. With more dimensions, the last two are swapped."""
+        return replace(self, layout=layouts.transposed(len(self.shape), multiple=multiple))
 
     def stored_as(self, *order: int) -> Data:
         """Returns the same tensor, its dimensions in this order in memory, the outermost first: a [B, H, S, D] view of

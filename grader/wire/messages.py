@@ -270,6 +270,7 @@ class Finding:
     count: int = 1  # elements
     programs: int = 1
     lanes: int = 0  # of the first program, in this access, masked ones left out
+    astray: int = 0  # of these lanes, those that do it
 
 
 @dataclass

@@ -47,7 +47,11 @@ def matching_hypothesis(evidence: Compared) -> Hypothesis | None:
 
 
 def _matches(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
-    return _fits(evidence, hypothesis, result, inputs) and _bits_told(evidence, result, inputs) >= TELLING_BITS
+    comparison = evidence.comparison
+    telling = comparison.wrong if hypothesis.of_special else comparison.wrong & comparison.ref.isfinite()
+    if not bool(telling.any()) or not _fits(evidence, hypothesis, result, inputs):
+        return False
+    return _bits_told(evidence, result, inputs, telling) >= TELLING_BITS
 
 
 def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
@@ -75,10 +79,12 @@ def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inpu
     return bool((same | (finite & (distance <= allowed))).all())
 
 
-def _bits_told(evidence: Compared, result: torch.Tensor, inputs: list[Argument]) -> float:
-    """Returns how many leading bits of the mistake's effect no rounding makes, summed up over the wrong elements.
+def _bits_told(evidence: Compared, result: torch.Tensor, inputs: list[Argument], telling: torch.Tensor) -> float:
+    """Returns how many leading bits of the mistake's effect no rounding makes, summed up over the telling elements.
 
-    Rounding is what the bound allows, or a conversion to fp16 on the way, such as of a sum that is kept in it.
+    These are the wrong ones of which an ordinary number is expected: a NaN that becomes a number may be left out, or
+    changed on the way. Rounding is what the bound allows, or a conversion to fp16 on the way, such as of a sum that is
+    kept in it.
     """
     comparison, wanted = evidence.comparison, evidence.wanted
     if wanted.dtype not in UNIT_ROUNDOFF or wanted.dtype in WIDER_THAN_FP32:
@@ -88,7 +94,7 @@ def _bits_told(evidence: Compared, result: torch.Tensor, inputs: list[Argument])
     rounding = tolerance(wanted.bound, inputs, comparison.ref, wanted.dtype).maximum(coarsest * terms)
     effect = (result - comparison.ref).abs()
     bits = (effect.nan_to_num(nan=torch.inf) / rounding.nan_to_num(nan=0.0, posinf=0.0)).log2()
-    return float(bits.clamp(min=0.0)[comparison.wrong].nansum())
+    return float(bits.clamp(min=0.0)[telling].nansum())
 
 
 def equal(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -35,7 +35,7 @@ def _extern(op: Operation) -> Computed:
 
 @carries_out("tt.elementwise_inline_asm")
 def _inline_assembly(op: Operation) -> Computed:
-    raise Unsupported("inline assembly is not judged here")
+    raise Unsupported("inline assembly. What tl's functions compute is")
 
 
 # ---- functions of floats, whatever their size -------------------------------------------------------------------
