@@ -38,6 +38,7 @@ LEAST_MIXED = 8  # calls for which no stratum sets anything
 MOST_ELEMENTS = 1 << 15  # of an argument, in a call with a size that occurs once
 MOST_AROUND = 3  # calls with a size around a number of the file
 MANY_BLOCKS = 2100  # half of them are more than 1024
+GUESSED = 16  # elements: up to here, a block that no constant names is one of heads, or pages, and no tile
 MOST_LANES = 1 << 20  # of all blocks of an argument; in a call with more, only a sample of programs is run
 MOST_BOUNDARY = 4097  # largest size around a number of the file, unless other calls have a larger size
 
@@ -330,9 +331,12 @@ def is_wide(promise: StatedPromise, sizes: dict[str, int]) -> bool:
 def _lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, int]) -> int:
     """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets.
 
-    Along a size that no constant of the file cuts, a program may have a single element.
+    Along a size that no constant of the file cuts, a small block is a guess: a program may have a single element.
     """
-    blocks = {name: constants.get(one.name, one.block if one.name else 1) for name, one in promise.sizes.items()}
+    blocks = {
+        name: constants.get(one.name, one.block if one.name or one.block > GUESSED else 1)
+        for name, one in promise.sizes.items()
+    }
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
     return max(math.prod(length(dimension, whole) for dimension in one.shape) for one in promise.arguments.values())
 

@@ -51,6 +51,14 @@ def test_calls_that_are_judged_in_full_have_a_kind_of_values_each(seed):
         assert [call.values["x"] for call in calls if call.sizes[name] == size.limit] == [normal]
 
 
+def test_a_tile_that_no_constant_names_counts_as_one_and_a_block_of_heads_does_not():
+    for block, wide in ((128, True), (16, False)):
+        sizes = {"M": upto(40, limit=2**16, block=block), "N": upto(40, limit=2**16, block=block)}
+        calls = large_calls(a_promise(sizes=sizes), 1, "test", 32)
+        at_limit = [call for call in calls if max(call.sizes.values()) == 2**16 and min(call.sizes.values()) == 1]
+        assert [is_sampled(a_promise(sizes=sizes), call) for call in at_limit] == [wide, wide]
+
+
 def test_a_size_that_indices_point_into_has_several_and_many_indices_have_as_much_to_point_to():
     sizes = {"K": upto(20, limit=2**16, block=4), "P": upto(9, limit=2**20, block=4)}
     given = dict(x=contiguous("P"), at=any_strides("K", values=(into("P"),)))
