@@ -102,6 +102,7 @@ def test_it_gives_what_python_gives(name):
             UnboundLocalError,
         ),
         ("def f(n): return [n for y in (1,) for n in (n,)]", UnboundLocalError),
+        ("def f(n): return [max for y in (1,) for max in (max,)]", UnboundLocalError),
         ("def f(n): return sum(n for y in (1,) for n in (n,))", UnboundLocalError),
         ("def f(n): return [0 for y in (1,) if n for n in (2,)]", UnboundLocalError),
         (

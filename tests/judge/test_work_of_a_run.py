@@ -24,6 +24,17 @@ def test_a_call_beyond_the_budget_is_stopped_with_a_sentence(bench, monkeypatch,
     assert f" {judged.run._steps:,} operations in all calls together" in verdict.lines[0]
 
 
+def test_the_operations_of_all_launches_of_a_call_count(bench):
+    start = SOLUTION.index("    masked_add_kernel[")
+    launch = SOLUTION[start : SOLUTION.index("    return", start)]
+    spent = []
+    for text in (SOLUTION, SOLUTION.replace(launch, launch * 3)):
+        judged = bench(text)
+        assert judged.check(normal(700), normal(700), dtypes=("float32",)).outcome == PASS
+        spent.append((judged.run._steps, judged.run._lanes))
+    assert spent[1] == (3 * spent[0][0], 3 * spent[0][1]) and min(spent[0]) > 0
+
+
 def test_each_round_of_drawn_calls_has_a_budget(bench, monkeypatch):
     judged = bench(SOLUTION)
     assert judged.check(normal(700), normal(700)).outcome == PASS
