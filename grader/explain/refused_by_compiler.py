@@ -190,6 +190,10 @@ class Compiler(Sentence):
         "{where}: .element_ty is for the dtype of a pointer: that of a tile, or of a descriptor as c_desc.dtype, is "
         "the elements' already."
     )
+    DTYPE_CALLED = (
+        "{where}: a dtype is not called: x.to(tl.float32) converts a value, and tl.full((), 0.5, tl.float32) makes one "
+        "of a number."
+    )
     TEXT_FOR_DTYPE = "{where}: a text stands for a dtype: tl's have names of their own, as tl.float32."
     ONLY_FP32 = "{where}: a function gets {dtype} that computes in fp32 only: convert before, with .to(tl.float32)."
     TUPLE = "{where}: a tuple stands where one block, or one value, is expected."
@@ -291,6 +295,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
         Compiler.VALUES_AND_ADDRESSES,
     ),
     (r"^cannot cast .* to (?:<\[.*\], )?pointer<", Compiler.TO_A_POINTER),
+    (r"'dtype' object is not callable", Compiler.DTYPE_CALLED),
     (r"'str' object has no attribute '(?:is_int|to_ir)'", Compiler.TEXT_FOR_DTYPE),
     (r"Expected dtype \['fp32', 'fp64'\] but got (?P<dtype>(?!fp16)\w+)", Compiler.ONLY_FP32),
     (r"^cannot convert .* of type .*tuple", Compiler.TUPLE),

@@ -89,6 +89,7 @@ OF_ADDITION = {
     ),
     "axis 0 of 0": (STORE, STORE.replace("x + y", "tl.max(i, 0)"), "there is no axis 0 here: this is one value"),
     "tl.zeros": (STORE, STORE.replace("x + y", "x + tl.zeros((BLOCK_N,))"), "tl.zeros wants a dtype too, as in tl.ze"),
+    "tl.float32()": (STORE, STORE.replace("x + y", "x + tl.float32(float('inf'))"), "a dtype is not called: x.to(tl."),
     "in": (STORE, f"if x.dtype in [tl.float16]:\n        x += 1\n    {STORE}", NO_IN.format("in")),
     "not in": (STORE, f"if x.dtype not in [tl.float16]:\n        x += 1\n    {STORE}", NO_IN.format("not in")),
     "tl.sum of two": (STORE, STORE.replace("x + y", "tl.sum(x, y)"), "tl.sum wants the number of an axis, as in"),
