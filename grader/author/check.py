@@ -76,11 +76,11 @@ def check(
 
 def _complaints_of_code(folder: Folder) -> list[str]:
     """Returns the complaints that take torch to find. Called in a worker."""
-    from grader.author import gates, lesson_points, promises, proven_answers
+    from grader.author import gates, lesson_points, promised_calls, proven_answers
     from grader.author.accepted_constants import accepted_constants
 
     texts = lesson_points.complaints(folder) + proven_answers.complaints(folder)
-    return accepted_constants(folder) + gates.complaints(folder) + promises.complaints(folder) + texts
+    return accepted_constants(folder) + gates.complaints(folder) + promised_calls.complaints(folder) + texts
 
 
 def _summary(outcomes: list[proof.Outcome]) -> str:

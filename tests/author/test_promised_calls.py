@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.author import promises
+from grader.author import promised_calls
 from grader.course.folder import Folder
 from tests.conftest import ROOT
 from tests.learn.conftest import Course
@@ -19,13 +19,13 @@ def complaints(tmp_path):
         text = folder.test_file.read_text()
         assert before in text
         folder.test_file.write_text(text.replace(before, after))
-        return promises.complaints(folder)
+        return promised_calls.complaints(folder)
 
     return complaints
 
 
 def test_an_exercise_of_the_course_has_none():
-    assert promises.complaints(Folder(ROOT / "exercises" / "09_layer_norm")) == []
+    assert promised_calls.complaints(Folder(ROOT / "exercises" / "09_layer_norm")) == []
 
 
 def test_a_size_without_a_limit_is_told_with_what_to_write(complaints):
@@ -35,9 +35,9 @@ def test_a_size_without_a_limit_is_told_with_what_to_write(complaints):
 
 
 def test_a_kind_that_no_call_has_is_told_for_each_dtype(complaints, monkeypatch):
-    drawn = promises._calls
+    drawn = promised_calls._calls
     monkeypatch.setattr(
-        promises, "_calls", lambda *of: [one for one in drawn(*of) if one.values["x"].__name__ != "thousands"]
+        promised_calls, "_calls", lambda *of: [one for one in drawn(*of) if one.values["x"].__name__ != "thousands"]
     )
     found = complaints("least=0, limit=2**30, block=8", "least=0, limit=2**30, block=4")
     assert len(found) == 3 and all("x may hold thousands in " in one for one in found), found
