@@ -79,7 +79,7 @@ class ReadyKernel:
 
     def _made_ready(self, operation: Operation, entry: OperationEntry) -> ReadyOperation:
         leads = bool(self._leading.intersection(operation.results))
-        if (contracted := self._contracted(operation)) is not None and not leads:
+        if not leads and (contracted := self._contracted(operation)) is not None:
             return contracted
         run, stateful = self._prepared(operation, entry), entry.stateful
         checked = offset_checks.with_checks(operation, run, stateful, leads)
