@@ -53,6 +53,10 @@ class Failures(Sentence):
     TOO_MANY_NODES = (
         "{name} has more than 20000 names, numbers, operators and statements: a kernel file has one or two thousand."
     )
+    JUDGED_TOO_LONG = (
+        "Judging {name} was stopped after {message}: it computed all that time, and a right file takes a small part of "
+        "it. Keep to what the exercise asks for, and see that pytest comes to an end on the file."
+    )
     NOT_UTF_8 = "{name} is not UTF-8 text from line {line} on ({message}): save it as UTF-8."
     OTHER_ENCODING = "Line {line} of {name} says that its text is {message}: save it as UTF-8, and leave that line out."
     SYNTAX = "Line {line} of {name} is not valid Python: {message}."
@@ -174,6 +178,7 @@ OF_FILES = {
     "unreadable": Failures.UNREADABLE,
     "too-long": Failures.TOO_LONG,
     "too-many-nodes": Failures.TOO_MANY_NODES,
+    "time-limit": Failures.JUDGED_TOO_LONG,
     "encoding": Failures.NOT_UTF_8,
     "other-encoding": Failures.OTHER_ENCODING,
     "syntax": Failures.SYNTAX,
