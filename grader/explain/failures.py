@@ -105,11 +105,7 @@ class Failures(Sentence):
     NOT_KNOWN = "The kernel uses what is not judged here: {message}{at_line}."
     KERNEL = "Your kernel raises {type}{in_line}: {message}"
     HOST = "{entry} raises {type}{in_line}: {message}"
-    LEFT_THREADS = "{entry} returned and left {threads:#thread} running: all work must be done by then."
     LEFT_PROCESSES = "{entry} returned and left {processes:#process} running: all work must be done by then."
-    LEFT_BOTH = (
-        "{entry} returned and left {threads:#thread} and {processes:#process} running: all work must be done by then."
-    )
 
     # Common mistakes in a kernel.
     LIKE_A_LIST = (
@@ -364,16 +360,10 @@ def _computes(operation: str, where: str) -> Said:
 
 
 def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
-    """Returns the verdict on threads or processes that outlive the call; None if there are none."""
-    entry, threads, processes = exercise.entry, reply.threads, reply.processes
-    if threads and processes:
-        said = Failures.LEFT_BOTH(entry=entry, threads=threads, processes=processes)
-    elif threads:
-        said = Failures.LEFT_THREADS(entry=entry, threads=threads)
-    elif processes:
-        said = Failures.LEFT_PROCESSES(entry=entry, processes=processes)
-    else:
+    """Returns the verdict on processes that outlive the call; None if there are none."""
+    if not reply.processes:
         return None
+    said = Failures.LEFT_PROCESSES(entry=exercise.entry, processes=reply.processes)
     return failed(Cause.LEFT_BEHIND, said, kind="error")
 
 

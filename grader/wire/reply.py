@@ -106,7 +106,6 @@ class Reply:
     traced: list[TracedProgram] = field(default_factory=list)  # launch by launch
     steps: int = 0  # operations that its launches have carried out, each for a batch of programs
     lanes: int = 0  # elements that these yielded
-    threads: int = 0
     processes: int = 0
 
     @property

@@ -118,13 +118,15 @@ for _ in range({2 * MOST_TASKS}):
     if os.fork() == 0:
         signal.pause()
 """
-MANY_THREADS = f"""
+THREADS = f"""
 import threading
 never = threading.Event()
 threading.stack_size(1 << 16)
 for _ in range({2 * MOST_TASKS}):
     threading.Thread(target=never.wait, daemon=True).start()
+never.wait()
 """
+MANY_THREADS = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {THREADS!r}])"  # here none may start
 
 
 @pytest.mark.parametrize("text", [MANY_PROCESSES, MANY_THREADS], ids=["processes", "threads"])
