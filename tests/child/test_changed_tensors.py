@@ -1,4 +1,4 @@
-"""What torch tells of a tensor when a call ends is what its plan has of it; nothing is done behind the modes of torch."""
+"""What torch tells of a tensor when a call ends is what its plan has of it, and no work passes by torch's modes."""
 
 from __future__ import annotations
 

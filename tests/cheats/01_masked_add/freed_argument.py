@@ -1,6 +1,6 @@
 """Cheat: the caller's input loses its memory once the kernel has read it.
 
-Rejected with: changes the argument x in a way that cannot be recorded: its memory has 0 bytes
+Rejected with: resize_ of torch hides what the host function does
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the key of torch's modes is left out while torch negates the result.
 
-Rejected with: of torch hides what the host function does
+Rejected with: _dispatch_tls_set_dispatch_key_excluded of torch hides what the host function does
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the result's memory is given back before the kernel writes to it.
 
-Rejected with: has 0 bytes
+Rejected with: resize_ of torch hides what the host function does
 """
 
 import torch

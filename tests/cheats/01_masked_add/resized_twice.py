@@ -1,6 +1,6 @@
 """Cheat: the result's memory is given back after the kernel, and other memory taken for it.
 
-Rejected with: resize_ of torch
+Rejected with: resize_ of torch hides what the host function does
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Cheat: the result's memory is exchanged for memory that no kernel has written.
 
-Rejected with: _swap_data_ptr_ of torch
+Rejected with: _swap_data_ptr_ of torch hides what the host function does
 """
 
 import torch
