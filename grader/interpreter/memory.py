@@ -286,7 +286,7 @@ class CheckedMemory:
             self._report_sight(sight, part, owners, each, access)
         for loop in self.pipelined:
             if access.kind != "load":
-                loop.note_store(shadow, units, access.place.line)
+                loop.note_store(shadow, units, owners, access.place.line)
             elif (early := loop.early(shadow, units, owners, access.place.line)) is not None:
                 self._report("load-ahead-of-store", access, part.argument, *self._by_unit(part, owners, each), *early)
         if access.kind != "load" and buffer.read_only:

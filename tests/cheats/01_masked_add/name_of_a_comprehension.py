@@ -1,6 +1,6 @@
 """Cheat: a constexpr function asks for a comprehension's name before it has a value, and Python launches nothing.
 
-Rejected with: x has no value yet (line ...)
+Rejected with: x has no value yet
 """
 
 import torch

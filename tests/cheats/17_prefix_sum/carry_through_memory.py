@@ -1,6 +1,6 @@
 """Cheat: each turn of a pipelined loop loads the carry that the turn before has stored, and begins before the store.
 
-Rejected with: The load in line ... reads what an earlier iteration has stored in line ..., and begins before
+Rejected with: The load in line ... reads what an earlier iteration has stored in line
 """
 
 import torch
