@@ -158,6 +158,18 @@ def test_functions_that_end_in_cases():
     assert call("signbitf", "i32", x).tolist() == [0, 1, 0, 0, 0, 1, 0, 0]
 
 
+@np.errstate(all="ignore")
+def test_fast_functions_have_their_ends_where_a_gpu_has_them():
+    """PTX ISA, div.approx.f32 and lg2.approx.f32: a huge divisor gives 0, a power takes the logarithm of its base."""
+    x = np.float32([3, -3, 3, 2.0**126, np.inf, 0, 6, np.inf])
+    y = np.float32([2.0**126 * 1.5, 2.0**126 * 1.5, -(2.0**127), 2.0**126, 2.0**127, 2.0**127, np.inf, 3])
+    found = call("fast_fdividef", "f32", x, y)
+    assert np.isnan(found[4]) and found[[0, 1, 2, 3, 5, 6, 7]].tolist() == [0, 0, 0, 1, 0, 0, np.inf]
+    assert np.signbit(found[:3]).tolist() == [False, True, True]
+    powers = call("fast_powf", "f32", np.float32([-2, 0, 4, 0, 2]), np.float32([2, 0, 0.5, 2, -1]))
+    assert np.isnan(powers[:2]).all() and powers[2:].tolist() == [2, 0, 0.5]
+
+
 def test_remainder_rounds_its_quotient_to_nearest():
     x, y = RANDOM.uniform(-100, 100, (2, 2000))
     x[:4], y[:4] = [5, -5, 3, 1e300], [2, 2, 2, 3]
