@@ -72,7 +72,7 @@ class ReadyKernel:
     def _step(self, operation: Operation) -> ReadyOperation:
         entry = entry_of(operation.name)
         leads = bool(self._leading.intersection(operation.results))
-        if (contracted := self._contracted(operation)) is not None and not leads:
+        if not leads and (contracted := self._contracted(operation)) is not None:
             return contracted
         run, stateful = self._prepared(operation, entry), entry.stateful
         checked = offset_checks.with_checks(operation, run, stateful, leads)
