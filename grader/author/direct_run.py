@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from grader.author import exact_proofs
 from grader.author.first_tests import candidates
 from grader.author.proof import Outcome, Proof, Way, is_found, outcome_of
 from grader.course.folder import Folder
@@ -37,6 +38,8 @@ def outcome(proof: Proof, submission: Path, way: Way) -> Outcome:
             return outcome_of(proof, as_json(grading))
     grading = _graded(proof, submission, way, list(tests.values()))
     found = outcome_of(proof, as_json(grading))
+    if proof.kind in ("solution", "accepted") and not found.complaint and grading.judge is not None:
+        found.complaint = "; ".join(exact_proofs.complaints(grading.judge, next(iter(tests.values())).module))
     diagnosis = grading.diagnosis
     if way.finds_first_tests and diagnosis is not None and _tells_enough(proof, grading):
         found.first_tests = _first_tests(proof, submission, grading, diagnosis.name, tests)
@@ -86,7 +89,7 @@ def _session(proof: Proof, submission: Path, way: Way) -> Session:
         SimpleNamespace(option=option),
         [Folder(proof.exercise)],
         _machine(),
-        interpreter=_interpreter(),
+        interpreter=interpreter(),
         trusted=proof.kind == "mutant",
         share_of_drawn=SHARE_OF_DRAWN if proof.kind == "accepted" and not way.all_drawn else 1.0,
     )
@@ -130,6 +133,6 @@ def _machine() -> Machine:
 
 
 @functools.cache
-def _interpreter() -> Interpreter:
+def interpreter() -> Interpreter:
     """Returns the interpreter of all runs in this process: it keeps nothing from one call to the next."""
     return Interpreter()

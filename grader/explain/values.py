@@ -217,7 +217,7 @@ def _is_one_line(tile: torch.Tensor, dim: int) -> bool:
 def _misplaced(evidence: Compared) -> Verdict | None:
     """Returns the verdict if a wrong tile holds its right values transposed, or values of another tile; else None."""
     comparison, writers = evidence.comparison, evidence.writers
-    tiles = tiles_of(writers) if writers is not None else None
+    tiles = tiles_of(writers) if writers is not None and not evidence.formula_is_right else None
     if tiles is None or not 1 < tiles.shape[0] * tiles.shape[1] <= 256 or comparison.wrong.dim() != 2:
         return None
     parts = [
@@ -247,6 +247,8 @@ def _slice_text(name: str, part: tuple[slice, slice]) -> str:
 
 def _layout(evidence: Compared) -> Verdict | None:
     """Returns the guess that strides, or the common address of two arguments, are used wrongly; else None."""
+    if evidence.formula_is_right:
+        return None
     if evidence.trial.begins and any(not trial.begins for trial in evidence.right_trials):
         part, whole = next(iter(evidence.trial.begins.items()))
         return failed(Cause.STRIDE_IGNORED, Values.ONE_ADDRESS(part=part, whole=whole), kind="guess")
@@ -273,19 +275,22 @@ def _flushed(evidence: Compared) -> Verdict | None:
 
 
 def _low_precision(evidence: Compared) -> Verdict | None:
-    """Returns the guess that digits were lost on the way, for errors up to the size of fp16 rounding; else None."""
-    comparison = evidence.comparison
+    """Returns the verdict that digits were lost on the way: the formula is right. Without an exact run this is a guess,
+    for errors up to the size of fp16 rounding. None for anything else."""
+    comparison, exact_bound = evidence.comparison, evidence.wanted.bound in EXACT
     wrong = comparison.wrong & comparison.ref.isfinite() & comparison.out.isfinite()
-    rounded_early = evidence.wanted.bound in EXACT and evidence.wanted.dtype == torch.float32
-    if (evidence.wanted.bound in EXACT and not rounded_early) or int(wrong.sum()) < comparison.wrong_count:
+    if evidence.formula_is_right is False or int(wrong.sum()) < comparison.wrong_count:
+        return None
+    rounded_early = exact_bound and evidence.wanted.dtype == torch.float32
+    if evidence.formula_is_right is None and exact_bound and not rounded_early:
         return None
     scale = size_of_terms(evidence.wanted.bound, exact(evidence.inputs), comparison.ref)
     relative = float(((comparison.out.double() - comparison.ref).abs() / scale)[wrong].max())
-    if relative > 32 * UNIT_ROUNDOFF[torch.float16]:
-        return None
-    if relative < UNIT_ROUNDOFF[torch.float16] / 4:
-        return None if rounded_early else _few_digits(evidence)
-    said = Values.ROUNDED_TO_FP16() if rounded_early else Values.LIKE_FP16(error=comparison.largest_error)
+    of_fp16 = UNIT_ROUNDOFF[torch.float16] / 4 <= relative <= 32 * UNIT_ROUNDOFF[torch.float16]
+    if not of_fp16:
+        guessed = evidence.formula_is_right is None and (relative > UNIT_ROUNDOFF[torch.float16] or rounded_early)
+        return None if guessed else _few_digits(evidence)
+    said = Values.ROUNDED_TO_FP16() if exact_bound else Values.LIKE_FP16(error=comparison.largest_error)
     found = evidence.rounding()
     if found is None:
         return failed(Cause.LOW_PRECISION, said, Values.CONVERT_TO_FP32(), kind="guess")

@@ -7,6 +7,7 @@ makes a difference names the mistake.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -38,10 +39,12 @@ from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT, UNJUDGED
 from grader.operations.comparison import compare, other_bits
 from grader.operations.evidence import Compared, Evidence, compared
+from grader.ttir.exact_text import NoExactRun
 from grader.wire.reply import Reply
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 MASKED_FILLS = ("zero", "lowest")  # numbers that masked lanes may hold; 0 gives NaN too, in sums far below 0
+MOST_EXACT_STEPS, MOST_EXACT_LANES = 30_000, 60_000_000  # half a second of a core for all exact runs together
 STRIDE_MISTAKES = (
     Cause.STRIDE_IGNORED,
     Cause.STRIDES_SWAPPED,
@@ -55,6 +58,8 @@ class Interpreted:
     run: Run
     orders_of_warps: OrdersOfWarps = field(init=False)
     _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of which inputs
+    _exact_steps: int = 0  # of the usual runs of all calls that were asked for an exact run
+    _exact_lanes: int = 0
 
     def __post_init__(self) -> None:
         self.orders_of_warps = OrdersOfWarps(self.run)
@@ -157,12 +162,30 @@ class Interpreted:
     def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Compared]:
         """Returns the evidence of each result, compared with the reference."""
         wanted, given = wanted_of(trial), exact(inputs)
+        exact_run = functools.cache(lambda: self._exact_run(trial, inputs, reply))
         found = [
-            compared(self._evidence(trial, inputs, reply, one), compare(reply.outputs[one.name], ref, one.bound, given))
+            compared(
+                self._evidence(trial, inputs, reply, one),
+                compare(reply.outputs[one.name], ref, one.bound, given),
+                exact_run,
+            )
             for one, ref in zip(wanted, self._reference(trial, inputs), strict=True)
         ]
         right = [one.returns for one in found if one.comparison.right and one.wanted.bound != UNJUDGED]
         return [replace(one, right_results=right) for one in found]
+
+    def _exact_run(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Reply | None:
+        """Returns the reply to the exact run of a call; None where there is none, or no time for it is left.
+
+        `reply`: to the usual run, which takes about as long.
+        """
+        self._exact_steps, self._exact_lanes = self._exact_steps + reply.steps, self._exact_lanes + reply.lanes
+        if self._exact_steps > MOST_EXACT_STEPS or self._exact_lanes > MOST_EXACT_LANES:
+            return None
+        try:
+            return self.run.exact(trial, inputs)
+        except NoExactRun:
+            return None
 
     def _first_call(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Verdict:
         early = self._before_values(trial, inputs, reply)

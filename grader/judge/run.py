@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
 
 import torch
 
@@ -20,8 +17,10 @@ from grader.explain.reached_lines import Lines
 from grader.gpu.models import DEFAULT_MODEL, AmdModel
 from grader.gpu.plan import PackedPlan
 from grader.gpu.pool.replays import Replays
+from grader.judge.exact_calls import exact_call, exact_inputs
 from grader.judge.history import History
 from grader.judge.kernel_texts import record_call
+from grader.judge.packed_calls import PackedCall
 from grader.judge.speed_rule import EarlierShares
 from grader.judge.work_ahead import Foreseen, in_drawn_order
 from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
@@ -31,62 +30,14 @@ from grader.processes.front_end_process import FrontEnd
 from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import SubmissionProcess
 from grader.submission.text import Submission, read_submission
-from grader.wire import recorded_parts
+from grader.ttir.exact_text import NoExactRun, Why
 from grader.wire.fence import Fence
 from grader.wire.messages import GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
-from grader.wire.recorded_call import RecordedCall, recorded_to_json
-from grader.wire.recorded_parts import Fill, steps_with
 from grader.wire.recorded_results import results_by_name
 from grader.wire.reply import Reply, spec_and_bytes, spec_of
 
 RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry
 MOST_AHEAD = 5.0  # seconds of a core to record all foreseen calls and make their kernels' texts: 0.3 to 1 is usual
-
-
-@dataclass
-class PackedCall:
-    """A recorded call with the texts of its kernels, and as it is sent to be interpreted."""
-
-    call: RecordedCall
-
-    def reply(self, writable: list[str], ran: Reply | None = None) -> Reply:
-        """Returns what is recorded of the call, added in place to `ran`, the interpreter's reply, if given.
-
-        writable: names of the arguments that the entry may write.
-        """
-        call, reply = self.call, ran or Reply()
-        reply.error = call.error or reply.error
-        reply.refusals, reply.processes = call.refusals, call.processes
-        reply.result = call.returned
-        reply.configurations = call.usable_configs
-        written = (step for step in steps_with(call.steps, 0) if isinstance(step, (Fill, recorded_parts.PythonNumbers)))
-        filled = [call.buffers[step.view.buffer] for step in written]
-        names = [buffer.name for buffer in filled if buffer.argument and buffer.name not in writable]
-        reply.changed = list(dict.fromkeys(names))
-        return reply
-
-    @cached_property
-    def _parts(self) -> list[bytes]:
-        """The call as JSON, then the text of each of its kernels."""
-        return [recorded_to_json(self.call), *(kernel.source.encode() for kernel in self.call.kernels)]
-
-    @cached_property
-    def blob(self) -> bytes:
-        return b"".join(self._parts)
-
-    @cached_property
-    def places(self) -> tuple[list[int], list[list[int]]]:
-        """The locations in the blob, [start, bytes], of the call and of each kernel's text."""
-        sizes = [len(part) for part in self._parts]
-        call, *texts = ([start, size] for start, size in zip(itertools.accumulate([0, *sizes]), sizes))
-        return call, texts
-
-    def with_sources(self, sources: list[str]) -> PackedCall:
-        """Returns the same call, with other texts of its kernels."""
-        kernels = [replace(kernel, source=source) for kernel, source in zip(self.call.kernels, sources, strict=True)]
-        return PackedCall(replace(self.call, kernels=kernels))
-
-
 # Operations of all interpreted calls of a run, and elements that these yield. Of all right kernels in tests/accepted,
 # 02's grid of few programs takes most operations, 1.1 million, and 27's two walks in one launch most elements, 3.4 Gi.
 MOST_STEPS, MOST_LANES = 2_500_000, 10 << 30
@@ -279,12 +230,24 @@ class Run:
         sources = [text or kernel.source for text, kernel in zip(texts, recorded.call.kernels)]
         return self._carried_out(trial, inputs, recorded.with_sources(sources))
 
+    def exact(self, trial: Trial, inputs: list[Argument], **options) -> Reply:
+        """Returns the reply to the exact run of a call, in which every float has 64 bits. Raises NoExactRun.
+
+        It counts for no limit of the run, so that no outcome depends on whether it is asked for.
+        """
+        call = self.recorded_call(trial, inputs).call
+        recorded = PackedCall(exact_call(call, _specs(trial, inputs), self.filename))
+        specs, blob = _with_values(recorded, trial, exact_inputs(inputs))
+        try:
+            ran = self.interpreter.ask(self._request(trial, recorded, specs, **options), blob)
+        except (ChildEnded, MachineFault) as why:
+            raise NoExactRun(Why.ENDED, what=str(why)) from None
+        if ran.error is not None:
+            raise NoExactRun(Why.ENDED, ran.error.line, ran.error.message)
+        return ran
+
     def _carried_out(self, trial: Trial, inputs: list[Argument], recorded: PackedCall, **options) -> Reply:
-        specs, blob = [], recorded.blob
-        for name, tensor in tensors_of(trial.arguments, inputs):
-            spec, data = spec_and_bytes(name, tensor, len(blob))
-            specs.append(spec)
-            blob += data
+        specs, blob = _with_values(recorded, trial, inputs)
         return self._interpreted(trial, recorded, specs, blob, **options)
 
     def sample(
@@ -311,18 +274,19 @@ class Run:
     def _interpreted(
         self, trial: Trial, recorded: PackedCall, specs: list[TensorSpec], blob: bytes, **options
     ) -> Reply:
-        writable = trial.exercise.written
-        request = InterpretRequest(
-            *recorded.places, self.filename, specs, writable,
+        if self._steps > MOST_STEPS * self.rounds or self._lanes > MOST_LANES * self.rounds:
+            raise ChildEnded("work", f"{self._steps:,}")
+        ran = self.interpreter.ask(self._request(trial, recorded, specs, **options), blob)
+        self._steps, self._lanes = self._steps + ran.steps, self._lanes + ran.lanes
+        self.lines.add(ran)
+        return recorded.reply(trial.exercise.written, ran)
+
+    def _request(self, trial: Trial, recorded: PackedCall, specs: list[TensorSpec], **options) -> InterpretRequest:
+        return InterpretRequest(
+            *recorded.places, self.filename, specs, trial.exercise.written,
             [one.name for one in trial.exercise.returned], list(trial.exercise.updates),
             config=trial.config, limit=trial.exercise.time_limit, **options,
         )  # fmt: skip
-        if self._steps > MOST_STEPS * self.rounds or self._lanes > MOST_LANES * self.rounds:
-            raise ChildEnded("work", f"{self._steps:,}")
-        ran = self.interpreter.ask(request, blob)
-        self._steps, self._lanes = self._steps + ran.steps, self._lanes + ran.lanes
-        self.lines.add(ran)
-        return recorded.reply(writable, ran)
 
     def launch_plan(
         self,
@@ -389,6 +353,16 @@ def _record_request(trial: Trial, inputs: list[Argument]) -> RecordRequest:
 def _specs(trial: Trial, given: list[Argument]) -> list[TensorSpec]:
     """Returns the specs of the tensors among the arguments."""
     return [spec_of(name, tensor) for name, tensor in tensors_of(trial.arguments, given)]
+
+
+def _with_values(recorded: PackedCall, trial: Trial, inputs: list[Argument]) -> tuple[list[TensorSpec], bytes]:
+    """Returns the specs of the tensors among the arguments, and the call's blob with their values behind it."""
+    specs, blob = [], recorded.blob
+    for name, tensor in tensors_of(trial.arguments, inputs):
+        spec, data = spec_and_bytes(name, tensor, len(blob))
+        specs.append(spec)
+        blob += data
+    return specs, blob
 
 
 def _files_of(folder: Folder) -> dict:

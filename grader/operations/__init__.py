@@ -17,6 +17,9 @@ The file of an operation may have
                                operations share have their ids in mistakes/, and those of any operation in
                                explain/causes.py. A hint has to help with each of CAUSES; for PLAIN_CAUSES the sentence
                                itself says what to change.
+    DIGITS                     are the ids of mistakes that leave the formula right and lose digits: the exact run of
+                               such a kernel is right. RANGE are those of numbers that get too large or too small on
+                               the way, which may be right in the exact run or not. All others are wrong there.
     a table of sentences       says in words what a mistake is (grader/sentences.py).
     mistakes(evidence, inputs) yields a Hypothesis for each mistake: its id, its sentence, and what a kernel with this
                                mistake computes, in float64: the result that is looked at, or all results in the order
@@ -72,6 +75,16 @@ def causes() -> frozenset[str]:
 def plain_causes() -> frozenset[str]:
     """Returns the ids of the mistakes whose sentence says what to change."""
     return _stated("PLAIN_CAUSES")
+
+
+def digits() -> frozenset[str]:
+    """Returns the ids of the mistakes that lose digits, and leave the formula right."""
+    return _stated("DIGITS")
+
+
+def of_range() -> frozenset[str]:
+    """Returns the ids of the mistakes by which numbers get too large or too small on the way."""
+    return _stated("RANGE")
 
 
 @functools.cache

@@ -33,6 +33,8 @@ CAUSES = (
     "divided-each-turn", "k-not-turned", "wrong-lse", "head-across-batches", "strides-of-another", "rounded-too-early",
 )  # fmt: skip
 PLAIN_CAUSES = ("wrong-axis",)
+DIGITS = ("rounded-too-early",)
+RANGE = ("block-maximum", "finite-start", "rescale-inverted")
 MOST_SCORES = 1 << 24
 MOST_EXPLAINED = 1 << 21  # scores: every mistake computes them anew
 LN_2, LOG2_E = math.log(2), 1 / math.log(2)

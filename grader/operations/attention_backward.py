@@ -36,6 +36,8 @@ CAUSES = (
     "wrong-lse", "wrong-scale", "bases-mixed", "block-maximum", "wrong-delta", "wrong-factor", "strides-of-another",
     "stride-ignored", "head-across-batches", "not-turned", "rounded-too-early",
 )  # fmt: skip
+DIGITS = ("rounded-too-early",)
+RANGE = ("block-maximum",)
 
 SLACK = 1.25  # where a sum has one term, all of the error may be two roundings: of P or dS, and of the result
 HUGE = 4.0  # -lse: exp(-lse) times a delta of ordinary size may pass the largest number of fp16

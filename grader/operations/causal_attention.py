@@ -35,6 +35,7 @@ CAUSES = (
     "wrong-mask", "wrong-window", "walk-too-short", "walk-too-late", "nothing-seen", "first-tile-empty",
     "walk-too-early", "stand-in-kept", "wrong-cap", "wrong-group",
 )  # fmt: skip
+RANGE = ("stand-in-kept", "wrong-cap")
 OF_A_CAP = 8  # u of the cap: tanh comes from an exponential
 LOG2_E = 1 / math.log(2)
 

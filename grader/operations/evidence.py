@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial, short_dtype
 from grader.course.wanted_results import Wanted
-from grader.numerics.arguments import Argument, tensors_of
-from grader.operations.comparison import Comparison
+from grader.numerics.arguments import Argument, exact, tensors_of
+from grader.operations.comparison import Comparison, compare
 from grader.sentences import Said, Sentence
 from grader.submission.lossy_lines import Rounding, line_of_maximum_with_0, line_of_rounding
 from grader.submission.text import (
@@ -130,15 +131,35 @@ class Compared(Evidence):
     """Evidence whose result has been compared with the reference."""
 
     comparison: Comparison
+    exact_run: Callable[[], Reply | None]  # makes the exact run of the call; None where there is none
 
     @property
     def output(self) -> torch.Tensor:
         return self.reply.outputs[self.wanted.name]
 
+    @cached_property
+    def exactly(self) -> Compared | None:
+        """The evidence of the exact run: what its formula gives where nothing is rounded; None without such a run."""
+        ran = self.exact_run()
+        if ran is None:
+            return None
+        reply = replace(self.reply, outputs=ran.outputs, writers=ran.writers)
+        comparison = compare(ran.outputs[self.returns], self.comparison.ref, self.wanted.bound, exact(self.inputs))
+        return replace(self, reply=reply, comparison=comparison, exact_run=lambda: None)
 
-def compared(evidence: Evidence, comparison: Comparison) -> Compared:
+    @cached_property
+    def formula_is_right(self) -> bool | None:
+        """Whether the result is right where nothing is rounded on the way, so that digits, or the range of a dtype, are
+        to blame; None where there is no exact run."""
+        if self.exactly is None:
+            return None
+        out, ref = self.exactly.output.to(self.wanted.dtype), self.comparison.ref
+        return compare(out, ref, self.wanted.bound, exact(self.inputs)).right
+
+
+def compared(evidence: Evidence, comparison: Comparison, exact_run: Callable[[], Reply | None]) -> Compared:
     """Returns the evidence together with the comparison of its result."""
-    return Compared(**vars(evidence), comparison=comparison)
+    return Compared(**vars(evidence), comparison=comparison, exact_run=exact_run)
 
 
 class Place(Sentence):

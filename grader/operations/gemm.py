@@ -27,6 +27,7 @@ TELLING = 16  # elements: fewer may fit rounded operands by chance
 
 CAUSES = ("advance-without-stride", "corner-swapped", "step-as-corner")
 PLAIN_CAUSES = ("rounded-operands",)
+DIGITS = ("rounded-operands",)
 
 
 class Gemm(Sentence):

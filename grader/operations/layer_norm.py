@@ -25,6 +25,7 @@ AFTER_SUBTRACTION = ": after the subtraction a padded lane holds 0 - mean, no lo
 
 CAUSES = ("one-pass-variance", "not-centred")
 PLAIN_CAUSES = ("variance-for-rstd", "bias-weighted", "weight-for-bias", "equal-numbers", "divided-by-rstd")
+DIGITS = ("one-pass-variance",)
 
 
 class LayerNorm(Sentence):

@@ -27,6 +27,7 @@ ROUNDINGS = 4  # of the sum, in each turn
 FIRST_LOOP = "the first loop"
 
 CAUSES = ("block-maximum", "finite-start", "too-early", "stand-in-kept", "old-maximum", "maximum-forgotten")
+RANGE = ("maximum-forgotten",)
 LOST_DIGITS = softmax.LOST_DIGITS
 
 

@@ -28,6 +28,7 @@ CAUSES = (
     "carry-of-sums", "carry-scanned", "half-carry",
 )  # fmt: skip
 PLAIN_CAUSES = ("exclusive", "reversed", "not-scanned", "total-everywhere")
+DIGITS = ("half-carry",)
 
 Computes = Callable[[torch.Tensor], torch.Tensor]  # takes x in float64, [M, N], and returns what a mistake makes of it
 # Takes the carry, [M, 1], and the scan of a block by itself, [M, columns], and returns the next carry.

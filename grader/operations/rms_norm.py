@@ -23,6 +23,7 @@ CAUSES = (
     "squares-overflow",
 )  # fmt: skip
 PLAIN_CAUSES = ("weight-plus-one", "not-normalised")
+DIGITS = ("rounded-sum", "rounded-before-weight", "squares-overflow")
 TELLING = 8  # elements that are off by one factor
 
 

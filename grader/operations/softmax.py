@@ -24,6 +24,7 @@ LOG_OF_SMALLEST = math.log(2.0**-126)  # exp of less is below fp32's smallest no
 
 CAUSES = ("wrong-axis", "small-probabilities")
 PLAIN_CAUSES = ("empty-row",)
+RANGE = ("small-probabilities",)
 
 
 class Softmax(Sentence):

@@ -29,6 +29,7 @@ CAUSES = (
 )  # fmt: skip
 ALONE = {"dgate": "wrong-slope"}  # the cause where this result alone is wrong, and no formula fits
 PLAIN_CAUSES = ("sigmoid-of-minus",)
+RANGE = ("sigmoid-overflow",)
 
 
 class Swiglu(Sentence):

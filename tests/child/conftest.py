@@ -13,7 +13,7 @@ import torch
 
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judge.kernel_texts import add_texts
-from grader.judge.run import PackedCall
+from grader.judge.packed_calls import PackedCall
 from grader.processes.child import ChildProcess
 from grader.processes.front_end_process import FrontEnd
 from grader.processes.triton_forkserver_client import shared_triton_fork_server

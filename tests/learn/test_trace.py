@@ -100,6 +100,28 @@ def test_unrolled_loops_conditions_and_what_is_printed_stand_at_their_lines(loop
     assert under(loops, "tl.device_print(") == ["printed acc: [45 45 45 45]  fp32 [4]"]
 
 
+ROUNDED = ("e = tl.exp(x - tl.max(x, 0))", "e = tl.exp(x - tl.max(x, 0)).to(tl.float16)")
+
+
+def test_exact_values_stand_below_those_that_differ(course, tmp_path):
+    course.file("03_softmax").write_text(course.solution("03_softmax").replace(*ROUNDED))
+    done = course.here("trace", "03", "--exact")
+    assert "exactly" not in course.here("trace", "03").out
+    assert len(under(done.out, "x = tl.load(")) == 1
+    _, e, exactly = under(done.out, "e = tl.exp(")
+    assert e.endswith("fp16 [8]") and exactly.startswith("exactly = [") and exactly.endswith("fp64 [8]")
+    page = tmp_path / "trace.html"
+    course.here("trace", "03", "--exact", "--html", str(page))
+    assert "exactly" in page.read_text()
+
+
+def test_where_there_is_no_exact_run_it_says_why(course):
+    bits = ROUNDED[0], "e = tl.exp(x - tl.max(x, 0)).to(tl.int32, bitcast=True).to(tl.float32, bitcast=True)"
+    course.file("03_softmax").write_text(course.solution("03_softmax").replace(*bits))
+    done = course.here("trace", "03", "--exact")
+    assert "There is no exact run: the kernel reads the bits of a float in line 18, or the address" in done.out
+
+
 @pytest.fixture(scope="module")
 def failed_once(tmp_path_factory) -> Course:
     course = Course(tmp_path_factory.mktemp("failed"))

@@ -1,8 +1,10 @@
 """Known mistakes as formulas: if the result equals what a mistake would give, the mistake is named.
 
-Each hypothesis is computed in float64 from the inputs that the kernel saw. A match must be as close as a right kernel
-would have to be, and what is matched must differ from the right result by more than rounding explains: of few elements,
-or of small effects, some mistake fits by chance. Where nothing matches, nothing is claimed.
+Each hypothesis is computed in float64 from the inputs that the kernel saw, and compared with the kernel's exact run: a
+wrong formula gives the same numbers there, and no rounding blurs them. Mistakes that lose digits leave the exact run
+right, and are compared with the result itself: a match must be as close as a right kernel would have to be. What is
+matched must differ from the right result by more than rounding explains: of few elements, or of small effects, some
+mistake fits by chance. Where nothing matches, nothing is claimed.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 
 import torch
 
+from grader.explain.causes import Cause
 from grader.explain.mistakes.of_any_operation import (
     WIDER_THAN_FP32,
     first_blocks,
@@ -25,41 +28,76 @@ from grader.explain.mistakes.of_any_operation import (
 from grader.explain.mistakes.of_walks import carried_over, nothing_later
 from grader.numerics.arguments import Argument, exact
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
-from grader.operations import named
+from grader.operations import digits, named, of_range
 from grader.operations.bounds import size_of_terms, tolerance
 from grader.operations.evidence import Compared
 from grader.operations.hypothesis import Hypothesis
 
 TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake
+# By how much the exact runs of two kernels with one formula may differ: constants have the digits of fp32.
+OF_EACH, OF_THE_LARGEST = 1e-6, 1e-9
+DIGITS = {Cause.LOW_PRECISION}  # leave the formula right, as those that operations state
+RANGE = {Cause.THROUGH_FP32}
 
 
 def matching_hypothesis(evidence: Compared) -> Hypothesis | None:
     """Returns the first mistake that explains the result, or None."""
-    inputs = exact(evidence.inputs)
+    inputs, exactly = exact(evidence.inputs), evidence.exactly
     place = [one.name for one in evidence.exercise.results].index(evidence.wanted.name)
+    seen, fits = evidence, _fits
+    if exactly is not None and not evidence.formula_is_right:
+        seen, fits = exactly, _fits_exactly
     for make in ANY_OPERATION:
-        for hypothesis in make(evidence, inputs):
+        for hypothesis in make(seen, inputs):
+            if _is_ruled_out(evidence, hypothesis):
+                continue
             found = hypothesis.result
             result = found[place] if isinstance(found, tuple) else found
-            if result is None or _matches(evidence, hypothesis, result, inputs):
+            if result is None or fits(seen, hypothesis, result, inputs):
                 return hypothesis
     return None
 
 
-def _matches(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
-    comparison = evidence.comparison
-    telling = comparison.wrong if hypothesis.of_special else comparison.wrong & comparison.ref.isfinite()
-    if not bool(telling.any()) or not _fits(evidence, hypothesis, result, inputs):
+def _is_ruled_out(evidence: Compared, hypothesis: Hypothesis) -> bool:
+    """Returns whether the exact run contradicts a mistake: it is right, and the formula should be wrong, or it is
+    wrong, and digits alone should be lost.
+
+    Numbers of 64 bits reach further: what has become infinite or NaN may be a wrong formula all the same.
+    """
+    right = evidence.formula_is_right
+    if right is None or hypothesis.id in RANGE | of_range():
         return False
-    return _bits_told(evidence, result, inputs, telling) >= TELLING_BITS
+    overflows = hypothesis.result is None and not bool(evidence.output[evidence.comparison.wrong].isfinite().all())
+    return right != (hypothesis.id in DIGITS | digits()) and not (right and overflows)
 
 
 def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
-    """Returns whether the output is as near to `result`, which the mistake gives, as a right kernel has to be."""
+    return _is_near(evidence, hypothesis, result, inputs) and _is_told(evidence, hypothesis, result, inputs)
+
+
+def _fits_exactly(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
+    """Returns whether an exact run gives what the mistake gives. evidence: of the exact run."""
+    out = evidence.comparison.out
+    if not _can_be_told(evidence, hypothesis, result):
+        return False
+    size = result.abs().nan_to_num(nan=0.0, posinf=0.0)
+    terms = size_of_terms(evidence.wanted.bound, inputs, evidence.comparison.ref).nan_to_num(nan=0.0, posinf=0.0)
+    near = (out - result).abs() <= OF_EACH * size.maximum(terms) + OF_THE_LARGEST * size.max()
+    return bool((near | equal(out, result)).all()) and _is_told(evidence, hypothesis, result, inputs)
+
+
+def _can_be_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor) -> bool:
+    """Returns whether a result is of the right shape, differs from the right one, and is not the same everywhere."""
     out = evidence.comparison.out
     if result.shape != out.shape or bool(equal(result.to(out.dtype), evidence.comparison.expected).all()):
         return False
-    if not hypothesis.may_be_constant and is_constant(out):
+    return hypothesis.may_be_constant or not is_constant(out)
+
+
+def _is_near(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
+    """Returns whether the output is as near to `result`, which the mistake gives, as a right kernel has to be."""
+    out = evidence.comparison.out
+    if not _can_be_told(evidence, hypothesis, result):
         return False
     rounded = result.to(out.dtype)
     same = equal(out, rounded)
@@ -79,11 +117,18 @@ def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inpu
     return bool((same | (finite & (distance <= allowed))).all())
 
 
+def _is_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
+    """Returns whether the wrong elements tell the mistake: those of which an ordinary number is expected, since a NaN
+    that becomes a number may be left out, or changed on the way."""
+    comparison = evidence.comparison
+    telling = comparison.wrong if hypothesis.of_special else comparison.wrong & comparison.ref.isfinite()
+    return bool(telling.any()) and _bits_told(evidence, result, inputs, telling) >= TELLING_BITS
+
+
 def _bits_told(evidence: Compared, result: torch.Tensor, inputs: list[Argument], telling: torch.Tensor) -> float:
     """Returns how many leading bits of the mistake's effect no rounding makes, summed up over the telling elements.
 
-    These are the wrong ones of which an ordinary number is expected: a NaN that becomes a number may be left out, or
-    changed on the way. Rounding is what the bound allows, or a conversion to fp16 on the way, such as of a sum that is
+    Rounding is what the bound allows, or a conversion to fp16 on the way, such as of a sum that is
     kept in it.
     """
     comparison, wanted = evidence.comparison, evidence.wanted

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from grader.explain.verdict import Verdict
     from grader.judge.run import Run
     from grader.learn.trace.stops import Stop
+    from grader.numerics.arguments import Argument
     from grader.sentences import Said, Value
     from grader.wire.reply import Reply
     from grader.wire.traced_program import TracedProgram
@@ -41,6 +42,8 @@ class CallToTrace:
     line: int = 0
     element: Element | None = None  # the first wrong element, if a program wrote it and no line is known
     wrong: str = ""  # the element's value and the expected value, in words
+    exact: bool = False  # whether values of the exact run stand beside those of the usual run
+    no_exact: str = ""  # why there are none, though they were asked for
     programs: dict[tuple[int, ...], Reply] = field(default_factory=dict)  # the replies so far
 
     def launch(self, reply: Reply) -> int:
@@ -60,16 +63,26 @@ class CallToTrace:
         from grader.processes.faults import ChildEnded
 
         if program not in self.programs:
+            inputs, traced = self.run.inputs(self.trial), [min(at, 1 << 40) for at in program]
             try:
-                reply = self.run.call(
-                    self.trial, self.run.inputs(self.trial), traced=[min(at, 1 << 40) for at in program]
-                )
+                reply = self.run.call(self.trial, inputs, traced=traced)
             except ChildEnded:
                 said = f"{self.trial.exercise.entry} did not come to its end. Next: {judge_it(self.run)}"
                 raise click.ClickException(said) from None
             self._refuse(reply)
-            self.programs[program] = reply
+            self.programs[program] = self._with_exact(reply, inputs, traced) if self.exact else reply
         return self.programs[program]
+
+    def _with_exact(self, reply: Reply, inputs: list[Argument], traced: list[int]) -> Reply:
+        from grader.explain.exact_runs import no_exact_run
+        from grader.learn.trace.beside_exact import with_exact
+        from grader.ttir.exact_text import NoExactRun
+
+        try:
+            return with_exact(reply, self.run.exact(self.trial, inputs, traced=traced))
+        except NoExactRun as why:
+            self.no_exact = f"There is no exact run: {no_exact_run(why).text}"
+            return reply
 
     def _refuse(self, reply: Reply) -> None:
         failure = self.run.process.load_failure or reply.error

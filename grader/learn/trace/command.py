@@ -33,10 +33,16 @@ class Program(click.ParamType):
 @click.argument("exercise", type=EXERCISE, metavar="NN")
 @click.option("--program", type=Program(), metavar="I,J", help="which program (default: the one that failed)")
 @click.option("--example", is_flag=True, help="look into the small example, though the last run failed elsewhere")
+@click.option("--exact", is_flag=True, help="also what each line would make if nothing were rounded")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="write a page instead")
 @click.option("--submission", metavar="PATH", help="show this file instead of yours")
 def trace(
-    exercise: Folder, program: tuple[int, ...] | None, example: bool, html: Path | None, submission: str | None
+    exercise: Folder,
+    program: tuple[int, ...] | None,
+    example: bool,
+    exact: bool,
+    html: Path | None,
+    submission: str | None,
 ) -> None:
     """Carries your kernel out and shows what each line makes, in one program of the grid. No GPU is needed.
 
@@ -50,6 +56,7 @@ def trace(
 
     with busy("Running ..."):
         call = _call(exercise, example, submission)
+        call.exact = exact
     try:
         _show(call, program or call.program or (0,), html)
     finally:

@@ -26,10 +26,10 @@ MOST_BYTES = 1_000_000  # of JSON; beyond this no further program is added
 
 
 def write_page(path: Path, call: CallToTrace, program: tuple[int, ...]) -> None:
-    shown = _programs(call, program)
+    shown, reply = _programs(call, program), call.traced(program)
     values = {
         "title": title(call), "id": call.run.folder.id, "programs": shown, "silent": SILENT, "when": progress.now(),
-        "stopped": stopped(call.traced(program)), "begin": call.launch(call.traced(program)),
+        "stopped": " ".join(filter(None, (stopped(reply), call.no_exact))), "begin": call.launch(reply),
     }  # fmt: skip
     try:
         write_whole(path, rendered(TEMPLATE, None, **values))

@@ -111,8 +111,8 @@ class Screen:
         for name, step in stop.told:
             lines += [[("  ", ""), *line] for line in full(name, step)]
         lines += legend([step for _, step in stop.told])
-        if self.at == len(self.stops) - 1 and (text := stopped(self.reply)):
-            lines.append([(text, "empty")])
+        if self.at == len(self.stops) - 1:
+            lines += [[(text, "empty")] for text in (stopped(self.reply), self.call.no_exact) if text]
         return lines
 
 

@@ -47,7 +47,7 @@ def print_program(call: CallToTrace, program: tuple[int, ...]) -> None:
         for line in legend(traced.steps):
             print_line(out, line)
     out.print(SILENT, style="dim", markup=False, soft_wrap=True)
-    if text := stopped(reply):
+    for text in filter(None, (stopped(reply), call.no_exact)):
         out.print(text, markup=False, soft_wrap=True)
 
 

@@ -6,6 +6,7 @@ A line is a list of pieces. A piece is a text and its meaning: "", or a key of M
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from grader.wire.traced_program import TracedStep
 
@@ -18,6 +19,7 @@ MEANINGS = {
 }  # fmt: skip
 NOTHING = "a masked lane without other, of memory that nobody has written, or of a lane out of bounds"
 UNSHOWN = "descriptor", "block pointer"
+EXACTLY = "  exactly"
 WIDEST = 16  # numbers in a line
 
 
@@ -37,6 +39,12 @@ def short(name: str, step: TracedStep) -> Line:
 
 
 def full(name: str, step: TracedStep) -> list[Line]:
+    """Returns all lines about a step, and below them those of the exact run, where it is shown and has others."""
+    lines, exactly = _lines(name, step), getattr(step, "exactly", None)
+    return lines if exactly is None else lines + _lines(EXACTLY, replace(exactly, variable=EXACTLY, kind="value"))
+
+
+def _lines(name: str, step: TracedStep) -> list[Line]:
     head: Line = [(_head(name, step), "name")]
     rows = _rows(step)
     about = [(f"  {text}", "quiet") for text in [_about(step)] if text]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CAUSES = ("no-maximum", "inf-minus-inf", "underflow", "not-divided", "wrong-sum")
 PLAIN_CAUSES = ("exp2", "logarithm")
+RANGE = ("no-maximum", "underflow", "wrong-sum")
 
 
 class Exponentials(Sentence):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from grader.operations.evidence import Compared
 
 CAUSES = ("half-accumulator",)
+DIGITS = ("half-accumulator",)
 LARGEST_IN_FP16 = 65504.0
 ALL_WHOLE_IN_FP16 = 2048  # fp16 holds every whole number up to this
 
