@@ -114,7 +114,7 @@ def test_no_program_is_idle(traffic):
 def test_neighbouring_programs_share_what_they_read(traffic):
     # 12 x 12 tiles of c, one for each program, 16 programs at a time: see the same test of 05.
     blocks = TINY | dict(MULTIPROCESSORS=144)
-    traffic(normal(192, 16), normal(16, 192), reads={"a": 6, "b": 6}, writes=1, at_once=16, **blocks)
+    traffic(normal(192, 16), normal(16, 192), reads={"a": 6, "b": 6}, writes=1, at_once=16, programs=144, **blocks)
 
 
 def test_the_tma_moves_all_tiles(compiled):

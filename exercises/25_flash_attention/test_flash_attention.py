@@ -104,7 +104,9 @@ def test_each_query_picks_one_key(check):
 
 @core
 def test_scores_rise_along_the_keys(check):
-    check(around(4, 1, 1, 64, 64), falling_down(1, 1, 128, 64) * -0.03, normal(1, 1, 128, 64), bound=O_ALONE, **SMALL)
+    rising, v = falling_down(1, 1, 128, 64) * -0.03, normal(1, 1, 128, 64)
+    check(around(4, 1, 1, 64, 64), rising, v, bound=O_ALONE, **SMALL)
+    check(first_row(4, level(1, 1, 64, 64) * 0), rising, v, bound=O_ALONE, **SMALL)  # those of one query alone
 
 
 @core

@@ -111,7 +111,8 @@ def test_five_query_heads_and_one_of_the_caches(check):
 
 def test_twenty_query_heads_and_one_of_the_caches(check):
     check(normal(2, 20, 32), *in_pages(20, 16, 1, 32, lengths=(77, 130)), **SMALL)
-    check(normal(1, 64, 16), *in_pages(6, 16, 1, 16, lengths=(77,)), **SMALL)
+    for heads in (40, 64):
+        check(normal(1, heads, 16), *in_pages(6, 16, 1, 16, lengths=(77,)), **SMALL)
 
 
 def test_pages_have_one_row(check):

@@ -21,6 +21,7 @@ from grader.course.promise import (
     SEVERAL,
     SMALL,
     DrawnCall,
+    FixedNumber,
     Into,
     Kind,
     OfSequences,
@@ -42,8 +43,9 @@ COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later)
 ONE_ROW = (drawn_layouts.repeated_first,)  # seen in all rows
 MOST_AROUND = 4  # numbers of the file, with two calls each
 MOST_ELEMENTS = 1 << 22  # from the first to the last of an argument, in such a call
+MOST_TOGETHER = 1 << 18  # product of all sizes, in such a call that is judged in full
 MOST_KINDS = 3  # calls on the way to a limit that are judged in full, each with its own kinds of values
-FEW = 5  # indices into a dimension that is large
+FEW = range(2, 6)  # indices into a dimension that is large, or what it is multiplied with
 FEW_BLOCKS = 8  # most blocks that a size lies past a number of the file, or that a call with elements far apart has
 
 
@@ -67,7 +69,7 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
         if not one.limit:
             continue
         at_limit = _of_size(promise, name, one.limit, COMPACT, numbers)
-        yield at_limit
+        yield replace(at_limit, values=at_limit.values | _largest_options(promise))
         if is_sampled(promise, at_limit):
             between = _of_size(promise, name, _between(carried_out(one) + 1, one.limit, numbers), ONE_ROW, numbers)
             yield replace(between, values=_sampled_kinds(promise, numbers))
@@ -88,27 +90,38 @@ def is_sampled(promise: StatedPromise, call: DrawnCall) -> bool:
 def _of_size(
     promise: StatedPromise, name: str, size: int, families: Sequence[Family], numbers: random.Random
 ) -> DrawnCall:
-    """Returns a call in which this size has this value, and all others are as small as may be."""
-    sizes = _alone(promise, name, size)
+    """Returns a call in which this size has this value, and all others are small: as small as may be in a sample."""
+    sizes = _alone(promise, name, size, numbers.choice(FEW))
     layouts = _layouts(promise, families, numbers)
     call = DrawnCall(0, sizes, numbers.choice(promise.dtypes), layouts, _ordinary(promise))
     if is_sampled(promise, call):
         return call
-    return replace(call, values={name: of.values[0] for name, of in promise.arguments.items()})
+    values = {name: of.values[0] for name, of in promise.arguments.items()}
+    return replace(call, sizes=_with_more(promise, sizes, numbers), values=values)
 
 
-def _alone(promise: StatedPromise, name: str, size: int) -> dict[str, int]:
-    """Returns sizes of 1, but for `name`. A size that it is multiplied with in a dimension has a few, and so have
-    indices into it; of many indices, each may be another one."""
+def _with_more(promise: StatedPromise, sizes: dict[str, int], numbers: random.Random) -> dict[str, int]:
+    """Returns the sizes, with a few instead of 1 wherever all programs can still be run: of one key, or one row, many
+    mistakes show nothing."""
+    for name in numbers.sample(sorted(sizes), len(sizes)):
+        more = sizes | {name: max(sizes[name], promise.sizes[name].fitting(numbers.choice(FEW)))}
+        if math.prod(more.values()) <= MOST_TOGETHER and not is_wide(promise, more):
+            sizes = more
+    return sizes
+
+
+def _alone(promise: StatedPromise, name: str, size: int, few: int) -> dict[str, int]:
+    """Returns sizes of 1, but for `name`. A size that it is multiplied with in a dimension is `few`, and so are indices
+    into it; of many indices, each may be another one."""
     sizes = {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
     for of in promise.arguments.values():
         products = (factors for dimension in of.shape if name in (factors := sizes_of(dimension)))
         sizes |= {
-            other: promise.sizes[other].fitting(FEW) for factors in products for other in factors if other != name
+            other: promise.sizes[other].fitting(few) for factors in products for other in factors if other != name
         }
         for kind in of.values:
             if isinstance(kind, Into) and name in kind.sizes:
-                sizes |= {other: promise.sizes[other].fitting(FEW) for other in of.shape if other in sizes}
+                sizes |= {other: promise.sizes[other].fitting(few) for other in of.shape if other in sizes}
             elif isinstance(kind, Into) and name in of.shape:
                 into = kind.sizes[0]
                 sizes[into] = min(size, promise.sizes[into].largest)
@@ -123,7 +136,8 @@ def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Rand
         (name, number)
         for name, one in promise.sizes.items()
         for number in of_file
-        if number <= one.limit and (carried_out(one) < number or is_wide(promise, _alone(promise, name, number)))
+        if number <= one.limit
+        and (carried_out(one) < number or is_wide(promise, _alone(promise, name, number, FEW[-1])))
     ]
     for name, number in numbers.sample(places, min(MOST_AROUND, len(places))):
         one = promise.sizes[name]
@@ -205,6 +219,13 @@ def _ordinary(promise: StatedPromise) -> dict[str, Kind]:
     """Returns the ordinary kind of each argument, of those that a sample can have; of a cache whose rows depend on its
     table, numbers that do not."""
     return {name: _kinds_of_samples(one)[0] for name, one in promise.arguments.items()}
+
+
+def _largest_options(promise: StatedPromise) -> dict[str, Kind]:
+    """Returns for each number that may be left out the largest that it may be, since it may be cut as a size may be."""
+    options = {name: one.values[1:] for name, one in promise.arguments.items() if one.values[0] == FixedNumber(None)}
+    numbers = {name: [kind for kind in kinds if isinstance(kind, FixedNumber)] for name, kinds in options.items()}
+    return {name: max(fixed, key=lambda one: one.number) for name, fixed in numbers.items() if fixed}
 
 
 def _sampled_kinds(promise: StatedPromise, numbers: random.Random) -> dict[str, Kind]:

@@ -302,14 +302,17 @@ def _wrong(
 
     None if they are right, too large to be compared, or without a reference. lengths: the shape of the result.
     """
-    parts, places = _parts(cut.results[evidence.returns], mine, lengths)
+    letters = cut.results[evidence.returns]
+    if math.prod(size for letter, size in zip(letters, lengths) if letter == ":") > MOST_COMPARED:
+        return None  # before the indices of such a dimension take all memory
+    parts, places = _parts(letters, mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED and mine.values.numel() > 2 * FEW:
         ends = torch.cat([torch.arange(FEW), torch.arange(-FEW, 0)])
         mine = Stored([one[ends] for one in mine.index], mine.programs[ends], mine.values[ends])
-        parts, places = _parts(cut.results[evidence.returns], mine, lengths)
+        parts, places = _parts(letters, mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED:
         return None
-    given = exact(_given(evidence, cut, dict(zip(cut.results[evidence.returns], parts)), tables))
+    given = exact(_given(evidence, cut, dict(zip(letters, parts)), tables))
     ref = evidence.reference(given)
     if ref is None:
         raise LookupError(f"the exercise's cut hands its reference of {evidence.returns} parts that it does not take")

@@ -17,6 +17,7 @@ from grader.explain.verdict import FAIL, NOT_RUN, PASS, SKIPPED, UNJUDGED
 from grader.interpreter.buffers import PAGE, Buffer
 from grader.interpreter.sampled import programs_of
 from grader.interpreter.views import BufferView
+from grader.judge import in_samples
 from grader.judge.judge import Judge
 from grader.judge.uses import CheckUse, CompiledUse, DrawnUse, OnGpuUse, ThroughputUse, asked
 from grader.numerics.data_sets import Data
@@ -360,6 +361,15 @@ def test_no_two_slots_of_a_large_call_are_the_same(bench, path, seed):
         verdict = paged(bench, path, where, 140_000, seed)
         assert (verdict.outcome, verdict.id) == (SKIPPED, NOT_RUN), verdict.lines
         assert "programs" in verdict.note and "in bounds; values in full need a GPU" in verdict.note
+
+
+def test_nothing_is_made_as_long_as_a_dimension_that_is_not_cut(bench, monkeypatch):
+    made = []
+    monkeypatch.setattr(in_samples, "_parts", lambda *asked: made.append(asked))
+    solution = (ROOT / "solutions/39_kv_cache_write/kv_cache_write.py").read_text()
+    cache, where = normal(2**31 - 1, 1, 1, 1), slots(2, below=2**31 - 1)
+    call = OnGpuUse.of("test_large", normal(2, 1, 1), normal(2, 1, 1), cache, cache, where)
+    assert "in bounds" in call.verdict(bench(solution, "39_kv_cache_write", 1).judge).note and not made
 
 
 def test_too_many_slots_to_be_drawn_for_a_sample_are_left_to_a_gpu(bench):
