@@ -87,6 +87,7 @@ def test_one_row(check):
 @pytest.mark.core
 def test_the_maximum_grows_from_block_to_block(check):
     check(falling(4, 10000) * -1)
+    check(leading(-200.0, normal(4, 10000)))
 
 
 @pytest.mark.core

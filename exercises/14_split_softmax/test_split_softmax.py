@@ -91,6 +91,7 @@ def test_large_values_stay_finite(check):
 @pytest.mark.core
 def test_later_blocks_hold_larger_values(check):
     check(falling(20000) * -1)
+    check(leading(-200.0, normal(20000)))
 
 
 @pytest.mark.core

@@ -40,6 +40,7 @@ MOST_AROUND = 3  # calls with a size around a number of the file
 MANY_BLOCKS = 2100  # half of them are more than 1024
 GUESSED = 16  # elements: up to here, a block that no constant names is one of heads, or pages, and no tile
 MOST_LANES = 1 << 20  # of all blocks of an argument; in a call with more, only a sample of programs is run
+NEAR = -1, 0, 1, 1, 1  # of a number of the file: most calls have smaller sizes, so what begins above it is new
 MOST_BOUNDARY = 4097  # largest size around a number of the file, unless other calls have a larger size
 
 # Axes of the table, besides the axis of each size, layout and kind of values: (what, of which size or argument).
@@ -301,7 +302,7 @@ def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Rand
         for name, one in promise.sizes.items()
         for number in of_file
         if one.block < number and not one.only
-        and one.least <= (size := number + numbers.randint(-1, 1)) <= carried_out(one)
+        and one.least <= (size := number + numbers.choice(NEAR)) <= carried_out(one)
     ]  # fmt: skip
     table, others = table_of(promise, numbers), max(1, len(promise.sizes) - 1)
     calls = []

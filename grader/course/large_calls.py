@@ -46,6 +46,7 @@ MOST_ELEMENTS = 1 << 22  # from the first to the last of an argument, in such a 
 MOST_TOGETHER = 1 << 18  # product of all sizes, in such a call that is judged in full
 MOST_KINDS = 3  # calls on the way to a limit that are judged in full, each with its own kinds of values
 FEW = range(2, 6)  # indices into a dimension that is large, or what it is multiplied with
+ALIGNMENT = 32
 FEW_BLOCKS = 8  # most blocks that a size lies past a number of the file, or that a call with elements far apart has
 
 
@@ -68,15 +69,18 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
     for name, one in promise.sizes.items():
         if not one.limit:
             continue
-        at_limit = _of_size(promise, name, one.limit, COMPACT, numbers)
+        few = numbers.sample(FEW, len(FEW))  # another number of them in each call
+        at_limit = _of_size(promise, name, one.limit, few[-1], COMPACT, numbers)
         yield replace(at_limit, values=at_limit.values | _largest_options(promise))
         if is_sampled(promise, at_limit):
-            between = _of_size(promise, name, _between(carried_out(one) + 1, one.limit, numbers), ONE_ROW, numbers)
+            size = _aligned(_between(carried_out(one) + 1, one.limit, numbers), numbers.randrange(2), one.limit)
+            between = _of_size(promise, name, size, few[0], ONE_ROW, numbers)
             yield replace(between, values=_sampled_kinds(promise, numbers))
             continue
         kinds = {argument: numbers.sample(of.values, len(of.values)) for argument, of in promise.arguments.items()}
         for turn in range(min(MOST_KINDS, max(map(len, kinds.values())))):
-            between = _of_size(promise, name, _between(one.most + 1, one.limit, numbers), COMPACT, numbers)
+            size = _aligned(_between(one.most + 1, one.limit, numbers), turn, one.limit)
+            between = _of_size(promise, name, size, few[turn], COMPACT, numbers)
             yield replace(between, values={argument: of[turn % len(of)] for argument, of in kinds.items()})
 
 
@@ -88,10 +92,11 @@ def is_sampled(promise: StatedPromise, call: DrawnCall) -> bool:
 
 
 def _of_size(
-    promise: StatedPromise, name: str, size: int, families: Sequence[Family], numbers: random.Random
+    promise: StatedPromise, name: str, size: int, few: int, families: Sequence[Family], numbers: random.Random
 ) -> DrawnCall:
-    """Returns a call in which this size has this value, and all others are small: as small as may be in a sample."""
-    sizes = _alone(promise, name, size, numbers.choice(FEW))
+    """Returns a call in which this size has this value, and all others are small: as small as may be in a sample. few:
+    see _alone."""
+    sizes = _alone(promise, name, size, few)
     layouts = _layouts(promise, families, numbers)
     call = DrawnCall(0, sizes, numbers.choice(promise.dtypes), layouts, _ordinary(promise))
     if is_sampled(promise, call):
@@ -142,13 +147,21 @@ def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Rand
     for name, number in numbers.sample(places, min(MOST_AROUND, len(places))):
         one = promise.sizes[name]
         for past in (numbers.randint(-1, 1), numbers.randint(2, FEW_BLOCKS * one.block)):
-            call = _of_size(promise, name, min(number + past, one.limit), COMPACT, numbers)
+            call = _of_size(promise, name, min(number + past, one.limit), numbers.choice(FEW), COMPACT, numbers)
             yield replace(call, dtype=promise.dtypes[0])
 
 
 def _between(least: int, limit: int, numbers: random.Random) -> int:
     """Returns a size from `least` to the limit: each power of two is as likely as any other."""
     return round(math.exp(numbers.uniform(math.log(min(least, limit)), math.log(limit))))
+
+
+def _aligned(size: int, turn: int, limit: int) -> int:
+    """Returns, in every second turn, an odd multiple of ALIGNMENT near the size: a rule of the file may tell sizes that
+    are a multiple of 16 or 32 from others, and be wrong in those that are no power of two."""
+    multiple = max(size // ALIGNMENT, 3)
+    aligned = (multiple - 1 + multiple % 2) * ALIGNMENT
+    return aligned if turn % 2 and aligned <= limit else size
 
 
 def _far_apart(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:

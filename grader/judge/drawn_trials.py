@@ -18,7 +18,7 @@ from grader.course.trial import Trial, trial_of
 from grader.course.unpromised_draws import UnpromisedDraw, unpromised_draws
 from grader.explain.unpromised_calls import Unpromised
 from grader.explain.verdict import FAIL, PASS, UNJUDGED, Verdict
-from grader.judge.in_samples import SOME_PROGRAMS
+from grader.judge.in_samples import SOME_PROGRAMS, TOO_LONG
 from grader.judge.run import Run
 from grader.numerics.data_sets import seed_for
 from grader.submission.branches import branches_of
@@ -135,7 +135,11 @@ def _large(judge: Judge, trials: DrawnTrials, call: DrawnCall) -> Verdict:
     if not is_sampled(trials.promise, call):
         # Once: what differs from call to call shows in smaller calls, too.
         return judge.judged(trials.of(call), lambda trial: judge.values(trial, twice=False, blame=False)[0])
-    return judge.judged(trials.of(call), lambda trial: _sample(judge, trial))
+    verdict = judge.judged(trials.of(call), lambda trial: _sample(judge, trial))
+    if verdict.note == TOO_LONG and trials.promise.blocks:  # a program does less in small blocks
+        small = trials.of(replace(call, constants=trials.promise.blocks[0]))
+        verdict = judge.judged(small, lambda trial: _sample(judge, trial))
+    return verdict
 
 
 def _sample(judge: Judge, trial: Trial) -> Verdict:

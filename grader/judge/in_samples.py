@@ -47,6 +47,7 @@ MOST_COMPARED = 1 << 20  # elements of the part of a result in which a program's
 FEW = 512  # elements from each end of a program's, where its part is larger
 MOST_TOGETHER = 1 << 20  # elements
 NEEDS_GPU = "needs a GPU"
+TOO_LONG = f"{NEEDS_GPU}: no sample of its programs can be interpreted"
 MOST_BYTES = 40 << 30  # of memory for a call, scratch included: many GPUs have no room for it
 TOO_MUCH = ("endless", "not-known", "memory")
 
@@ -89,7 +90,7 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
         reply = run.sample(one, inputs, own, programs)
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
             id = UNJUDGED if known and kernels not in known else NOT_RUN
-            return Verdict(SKIPPED, id, note=f"{NEEDS_GPU}: no sample of its programs can be interpreted")
+            return Verdict(SKIPPED, id, note=TOO_LONG)
         believing = partial(run.sample, one, inputs, own, programs, believe=True)
         found, results = interpreted.without_values(one, inputs, reply, shapes, believing)
         if found is None:
