@@ -135,7 +135,6 @@ def test_any_call_that_the_lesson_promises(drawn):
         gate=any_strides("M", "N", values=(normal, low, falling, vast)),
         up=any_strides("M", "N", values=(normal, tens, tiny)),
         dtypes=("float32", "float16", "bfloat16"),
-        same=("dz", "gate", "up"),
     )
 
 

@@ -144,7 +144,6 @@ def test_any_call_that_the_lesson_promises(drawn):
         bias=contiguous("N", values=(normal,)),
         eps=between(1e-12, 1e4),
         dtypes=("float32", "float16", "bfloat16"),
-        same=("weight", "bias"),
     )
 
 

@@ -34,6 +34,11 @@ def below_zero(*shape):
     return normal(*shape) - 4
 
 
+def vast(*shape):
+    """Up to the largest numbers of fp16, with room for the sums."""
+    return uniform(*shape) * 60_000
+
+
 @pytest.mark.core
 def test_one_tile(check):
     check(normal(64, 64), normal(64, 64), normal(64))
@@ -120,7 +125,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         },
         a=any_strides("M", "K", values=(uniform, normal, subnormal)),
         b=any_strides("K", "N", values=(uniform, normal, subnormal)),
-        bias=contiguous("N", values=(normal, uniform, subnormal, below_zero)),  # in ordinary calls of both signs
+        bias=contiguous("N", values=(normal, uniform, subnormal, below_zero, vast)),  # in ordinary calls of both signs
     )
 
 

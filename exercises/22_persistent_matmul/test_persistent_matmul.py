@@ -131,6 +131,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         a=aligned_rows("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         b=aligned_rows("K", "8*N", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         blocks=(SMALL, SMALL | dict(GROUP_M=3, MULTIPROCESSORS=2)),
+        gpus=True,
         refuses="ValueError",
     )
 

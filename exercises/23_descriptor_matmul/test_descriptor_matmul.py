@@ -128,6 +128,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         a=aligned_rows("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         b=aligned_rows("K", "8*N", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         blocks=(SMALL, dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=64, GROUP_M=3)),
+        gpus=True,
         refuses="ValueError",
     )
 

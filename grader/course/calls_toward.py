@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,8 +27,8 @@ MOST_WITHIN = 6  # calls of a run within branches that ask for layouts
 EACH = 2  # of them, within one branch
 MOST_LAYOUTS = 12  # that are tried of an argument, for a call within a branch
 MOST_SEARCHED = 8  # branches for which a call is looked for; the seed takes them out of those that are as far away
-MOST_TRIED = 100  # calls for a branch: where there is a call, 5 to 90 find it
-MOST_BEGUN = 6  # calls that are changed, for a branch
+MOST_TRIED = 160  # calls for a branch: where there is a call, 5 to 150 find it
+MOST_BEGUN = 8  # calls that are changed, for a branch
 MOST_CHANGES = 6  # of a call
 MOST_ELEMENTS = 1 << 17  # of a call's sizes, multiplied, if any of them is larger than usual
 AT_ONCE = 1 << 12  # calls with other sizes, or another number, that are tried at once
@@ -87,9 +88,8 @@ def calls_within(
     begun = sorted(numbers.sample(begun, len(begun)), key=lambda call: min(call.sizes.values(), default=2) < 2)
     searches = [_Search(promise, branch, numbers) for branch in numbers.sample(branches, len(branches))]
     for search in searches:
-        there = next((call for call in begun if not search.missing(call)), None)
-        if there is not None:
-            found += search.with_other_layouts(there)
+        there = islice((call for call in begun if not search.missing(call)), MOST_BEGUN)
+        found += next(filter(None, map(search.with_other_layouts, there)), [])  # of a tensor of one row none is another
         if len(found) >= MOST_WITHIN:
             break
     return [replace(call, number=number) for number, call in enumerate(found[:MOST_WITHIN], len(calls) + 1)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +18,7 @@ from grader.course import drawn_layouts
 from grader.course.covering import Axis, Cell, Covering, Row
 from grader.course.drawn_layouts import HOLES_ALIKE, SHARED, Family
 from grader.course.promise import (
+    GPUS,
     ONE,
     PAST,
     SEVERAL,
@@ -32,12 +34,14 @@ from grader.course.promise import (
 )  # fmt: skip
 from grader.course.shared_views import shared_views
 from grader.numerics.data_sets import seed_for
+from grader.wire.messages import CAPABILITY, MULTIPROCESSORS
 
-MOST_CALLS = 32
+MOST_CALLS = 33
 LEAST_MIXED = 8  # calls for which no stratum sets anything
 MOST_ELEMENTS = 1 << 15  # of an argument, in a call with a size that occurs once
+SMALL_SIDE = 70  # of tensors that are one and the same in a call, though they have other names for their sizes
 MOST_AROUND = 3  # calls with a size around a number of the file
-MANY_BLOCKS = 2100  # half of them are more than 1024
+MANY_BLOCKS = 9000  # half of them are more than 4096
 GUESSED = 16  # elements: up to here, a block that no constant names is one of heads, or pages, and no tile
 MOST_LANES = 1 << 20  # of all blocks of an argument; in a call with more, only a sample of programs is run
 NEAR = -1, 0, 1, 1, 1  # of a number of the file: most calls have smaller sizes, so what begins above it is new
@@ -77,8 +81,16 @@ def drawn_calls(promise: StatedPromise, seed: int, test: str, of_file: Sequence[
     drafts += [Draft()] * max(LEAST_MIXED, MOST_CALLS - len(drafts))
     calls = list(_made(promise, drafts, numbers))
     numbers.shuffle(calls)
+    if promise.gpus:
+        calls = [replace(call, constants=call.constants | _of_some_gpu(numbers)) for call in calls]
     calls += _around(promise, of_file, random.Random(seed_for(seed, test, "around")))
     return [replace(call, number=number) for number, call in enumerate(calls, 1)]
+
+
+def _of_some_gpu(numbers: random.Random) -> dict[str, int]:
+    """Returns what a host function is told of a GPU; in every second call only what the call's blocks say."""
+    capability = numbers.choice([*GPUS, *[0] * len(GPUS)])
+    return {CAPABILITY: capability, MULTIPROCESSORS: GPUS[capability]} if capability else {}
 
 
 def table_of(promise: StatedPromise, numbers: random.Random) -> Covering:
@@ -361,6 +373,39 @@ def _many_blocks(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     return drafts
 
 
+def _many_blocks_each(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
+    """Returns a draft with many blocks of each size that blocks cut: programs far from both ends of the grid in all
+    directions at once. It has the blocks with the fewest lanes; the file's own are large: there are fewer of them."""
+    place, constants = _smallest_blocks(promise)
+    least, most = (14, 17) if constants else (6, 8)
+    is_cut = {name: one.name in constants if constants else one.block > GUESSED for name, one in promise.sizes.items()}
+    if list(is_cut.values()).count(True) < 2:
+        return []
+    counts = {name: numbers.randint(least, most) if cut else 1 for name, cut in is_cut.items()}
+    sizes = {name: _of_blocks(promise.sizes[name], count, constants, numbers) for name, count in counts.items()}
+    return [Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes)]
+
+
+def _smallest_blocks(promise: StatedPromise) -> tuple[int, dict[str, int]]:
+    """Returns the stated blocks with the fewest lanes, and their place among all; the file's own if none are stated."""
+    places = range(1, 1 + len(promise.blocks))
+    place = min(places, key=lambda place: sum(promise.blocks[place - 1].values()), default=0)
+    return place, promise.blocks[place - 1] if place else {}
+
+
+def _beyond(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
+    """Returns a draft in which each size that has a limit beyond is larger than in any other call, all of them at once,
+    but what blocks cut: of that there are a few blocks, the smallest."""
+    place, constants = _smallest_blocks(promise)
+    sizes = {}
+    for name, one in promise.sizes.items():
+        if one.name in constants or one.only:
+            sizes[name] = _of_blocks(one, numbers.randint(2, 4), constants, numbers)
+        else:
+            sizes[name] = min(numbers.randint(one.most + 1, 2 * one.most), one.limit) if one.limit else one.most
+    return [Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes)]
+
+
 def _of_blocks(one: Sizes, count: int, constants: dict[str, int], numbers: random.Random) -> int:
     """Returns a size that takes `count` blocks, the last of them in part; the largest size, where that is less. A size
     with few values gets any of them."""
@@ -376,11 +421,34 @@ def _without_sizes(promise: StatedPromise) -> Row:
 
 
 def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
-    """Returns a draft in which several arguments are one tensor, if they may be."""
-    if not promise.same:
-        return []
-    first, *others = promise.same
-    return [Draft(_several(promise) | _ordinary(promise), same=dict.fromkeys(others, first))]
+    """Returns drafts in which all inputs that are alike are one tensor, as self-attention hands over q, k and v, and in
+    which two of several are."""
+    alike: dict[tuple, list[str]] = defaultdict(list)
+    for name, one in promise.arguments.items():
+        if one.shape and not one.is_filled and callable(one.values[0]):
+            alike[len(one.shape), one.dtype, one.families, one.values[0]].append(name)
+    row = _several(promise) | _ordinary(promise)
+    drafts = []
+    for names in alike.values():
+        sizes, equal = _of_one_shape(promise, names)
+        if len(equal) > 1:
+            drafts.append(Draft(row, sizes=sizes, same=dict.fromkeys(equal[1:], equal[0])))
+        if len(equal) > 2:
+            first, second = sorted(numbers.sample(range(len(equal)), 2))
+            drafts.append(Draft(row, sizes=sizes, same={equal[second]: equal[first]}))
+    return drafts
+
+
+def _of_one_shape(promise: StatedPromise, names: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+    """Returns sizes that give these arguments one shape, and the arguments that have it then. A dimension that is a
+    product stays as it is."""
+    shapes = [promise.arguments[name].shape for name in names]
+    size = min(min(one.most, SMALL_SIDE) for one in promise.sizes.values() if not one.only)
+    of_different = {name for dimension in zip(*shapes) if len(set(dimension)) > 1 for name in dimension}
+    sizes = {name: promise.sizes[name].fitting(size) for name in of_different if name in promise.sizes}
+    first = [sizes.get(dimension, dimension) for dimension in shapes[0]]
+    equal = [name for name, shape in zip(names, shapes) if [sizes.get(one, one) for one in shape] == first]
+    return sizes, equal
 
 
 def _in_one_memory(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
@@ -393,4 +461,16 @@ def _in_one_memory(promise: StatedPromise, numbers: random.Random) -> list[Draft
     return drafts
 
 
-STRATA = (_kinds, _alike, _single, _shared, _empty, _large, _many_blocks, _empty_blocks, _twice, _in_one_memory)
+STRATA = (
+    _kinds,
+    _alike,
+    _single,
+    _shared,
+    _empty,
+    _large,
+    _many_blocks,
+    _many_blocks_each,
+    _empty_blocks,
+    _twice,
+    _in_one_memory,
+)

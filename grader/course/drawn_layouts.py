@@ -20,8 +20,8 @@ def begins_later(numbers: random.Random, rank: int) -> Layout:
     return CONTIGUOUS.at(numbers.choice((1, 3, 5, 7)))
 
 
-def begins_at_sixteen(numbers: random.Random, rank: int) -> Layout:
-    return CONTIGUOUS.at(16 * numbers.randint(1, 3))
+def begins_at_eight(numbers: random.Random, rank: int) -> Layout:
+    return CONTIGUOUS.at(numbers.choice((8, 16, 24, 40, 48)))
 
 
 def every_second(numbers: random.Random, rank: int) -> Layout:

@@ -236,9 +236,13 @@ def _ordinary(promise: StatedPromise) -> dict[str, Kind]:
 
 def _largest_options(promise: StatedPromise) -> dict[str, Kind]:
     """Returns for each number that may be left out the largest that it may be, since it may be cut as a size may be."""
-    options = {name: one.values[1:] for name, one in promise.arguments.items() if one.values[0] == FixedNumber(None)}
-    numbers = {name: [kind for kind in kinds if isinstance(kind, FixedNumber)] for name, kinds in options.items()}
-    return {name: max(fixed, key=lambda one: one.number) for name, fixed in numbers.items() if fixed}
+    found: dict[str, Kind] = {}
+    for name, one in promise.arguments.items():
+        numbers = [kind.number for kind in one.values if isinstance(kind, FixedNumber)]
+        largest = max((number for number in numbers if isinstance(number, int | float)), default=None)
+        if numbers[:1] == [None] and largest is not None:
+            found[name] = FixedNumber(largest)
+    return found
 
 
 def _sampled_kinds(promise: StatedPromise, numbers: random.Random) -> dict[str, Kind]:

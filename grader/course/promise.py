@@ -18,6 +18,8 @@ from grader.numerics.paged_data import OfSequences
 
 REACH = 2**31 - 1  # elements from the first to the last of a view: what a lesson promises, as a rule
 SMALL = 15  # "a few"
+SHARE_OF_INTS = 0.3  # of the numbers of a range that are large enough to be rounded
+GPUS = {80: 108, 86: 84, 89: 142, 90: 132, 100: 148, 120: 170}  # multiprocessors of a GPU by its compute capability
 NEAR = 64  # a number is near the low end of its range if it is at most this many times as large
 ONE, SEVERAL, PAST = "one", "several blocks and a part", "one past several blocks"  # classes of sizes
 
@@ -48,6 +50,7 @@ class Sizes:
         several = (self.most - 1) // block
         beyond = [size for size in range(block + 2, self.most + 1) if size % block not in (0, 1, block - 1)]
         sixteens = [size for size in range(16, self.most + 1, 16) if size % block]
+        halves = [size for size in range(block + block // 2, self.most + 1, block) if block % 2 == 0]
         found = {
             "a few": [numbers.randint(2, max(2, min(SMALL, self.most)))],
             "one below a block": [block - 1],
@@ -56,6 +59,7 @@ class Sizes:
             SEVERAL: beyond and [numbers.choice(beyond)],
             PAST: [numbers.randint(several // 2 + 1, several) * block + 1] if several > 1 else [],
             "a multiple of 16 and of no block": sixteens and [numbers.choice(sixteens)],
+            "half a block more": halves and [numbers.choice(halves)],
             ONE: [1],
         }
         return {name: sizes for name, sizes in found.items() if sizes and 1 <= sizes[0] <= self.most}
@@ -104,6 +108,11 @@ class Promised:
     reach: int = REACH  # elements from its first to its last; if there may be more than REACH, rows lie far apart
 
     @property
+    def is_filled(self) -> bool:
+        """Whether it is filled or updated: each of its elements has a place of its own."""
+        return bool(self.shape) and self.families == drawn_layouts.holes(len(self.shape))
+
+    @property
     def plain_layout(self) -> Layout:
         """The simplest layout that the argument may have."""
         return self.families[0](random.Random(0), len(self.shape))
@@ -113,7 +122,7 @@ def contiguous(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "")
     """Promises a contiguous tensor; it may begin later than its memory, but at a multiple of 16 bytes, as x[16:]
     does."""
     return Promised(
-        shape, (drawn_layouts.contiguous, drawn_layouts.begins_at_sixteen), _in_each_dtype(values, dtype), dtype
+        shape, (drawn_layouts.contiguous, drawn_layouts.begins_at_eight), _in_each_dtype(values, dtype), dtype
     )
 
 
@@ -172,9 +181,11 @@ class Between:
     high: float
 
     def given(self, numbers: random.Random) -> FixedNumber:
-        """Returns a number of the range: each power of two is as likely as any other. It is whole if both ends are."""
+        """Returns a number of the range: each power of two is as likely as any other. It is an int if both ends are;
+        else it is one here and there: eps = 1 and softcap = 50 are numbers, too."""
         number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
-        if isinstance(self.low, int) and isinstance(self.high, int):
+        all_whole = isinstance(self.low, int) and isinstance(self.high, int)
+        if all_whole or numbers.random() < SHARE_OF_INTS and self.low <= round(number) <= self.high:
             return FixedNumber(round(number))
         return FixedNumber(min(max(float(f"{number:.4g}"), self.low), self.high))  # short enough to be typed again
 
@@ -243,7 +254,7 @@ class StatedPromise:
     arguments: dict[str, Promised]
     dtypes: tuple[str, ...]
     blocks: tuple[dict[str, int], ...] = ()
-    same: tuple[str, ...] = ()  # arguments that may be one and the same tensor
+    gpus: bool = False  # whether some calls state a GPU of GPUS
     refuses: str = ""  # the error that a call outside of the promise raises, by its name in Python
     share: float = 1.0  # of the calls that a seed draws, this share is judged, from the first on
 
@@ -279,7 +290,7 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> StatedProm
     ValueError for other arguments, and for a size that is stated and not used, or the reverse."""
     options = dict(options)
     sizes, refuses = options.pop("sizes", {}), options.pop("refuses", "")
-    blocks, same = (tuple(options.pop(key, ())) for key in ("blocks", "same"))
+    blocks, gpus = tuple(options.pop("blocks", ())), options.pop("gpus", False)
     dtypes = options.pop("dtypes", ()) or dtypes
     share = options.pop("share", 1.0)
     if list(options) != names:
@@ -291,7 +302,7 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> StatedProm
     used |= {number for number in numbers if isinstance(number, str)}
     if used != set(sizes):
         raise ValueError(f"drawn: sizes {', '.join(sorted(used ^ set(sizes)))}: stated and not used, or the reverse.")
-    return StatedPromise(sizes, options, tuple(dtypes), blocks, same, refuses, share)
+    return StatedPromise(sizes, options, tuple(dtypes), blocks, gpus, refuses, share)
 
 
 def is_whole(dtype: str) -> bool:

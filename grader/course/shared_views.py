@@ -55,7 +55,7 @@ def _is_the_whole(promise: StatedPromise, view: SharedView) -> bool:
 def _may_share(one: Promised) -> bool:
     """Returns whether an argument is an input with its own values that may be contiguous and that is not stored to."""
     rank = len(one.shape)
-    if not rank or one.families == drawn_layouts.holes(rank) or drawn_layouts.contiguous not in one.families:
+    if not rank or one.is_filled or drawn_layouts.contiguous not in one.families:
         return False
     if not callable(one.values[0]):
         return False

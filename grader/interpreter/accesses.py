@@ -12,7 +12,7 @@ from grader.interpreter.buffers import FILLS
 from grader.interpreter.dtypes import DTYPES, dtype_of, over, wide
 from grader.interpreter.frame import Frame
 from grader.interpreter.registry import carries_out
-from grader.interpreter.shadow import ACQUIRE_RELEASE
+from grader.interpreter.shadow import ACQUIRE_RELEASE, RELAXED
 from grader.ttir.module import Operation, Type
 
 # Kinds of tt.atomic_rmw, as the text numbers them. fadd (5) is an addition too, in the type of its operands.
@@ -22,6 +22,7 @@ ATOMICS: dict[int, Callable] = {
 }  # fmt: skip
 UNSIGNED = (8, 9)
 SUM_OF_FLOATS = 5
+GPU_WIDE, ONE_PROGRAM = 1, 2  # scopes of an atomic, as the text numbers them
 
 
 def element(kind: Type) -> np.dtype:
@@ -189,7 +190,8 @@ def change_atomically(
 ) -> np.ndarray:
     frame.batch.atomics = True
     frame.batch.asked += 1
-    semantics = int(operation.attributes.get("sem", ACQUIRE_RELEASE))
+    of_a_program = int(operation.attributes.get("scope", GPU_WIDE)) == ONE_PROGRAM  # then it orders no other program
+    semantics = RELAXED if of_a_program else int(operation.attributes.get("sem", ACQUIRE_RELEASE))
     raw = frame.batch.memory.atomic(
         lanes.pointers, dtype.itemsize, operation.place, lanes.programs, change, semantics, lanes.logged, together
     )

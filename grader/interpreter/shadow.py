@@ -20,7 +20,7 @@ NOBODY, SEVERAL = -1, -2  # instead of a program number
 ATOMIC = -3  # a unit that only atomics have changed holds ATOMIC - p, p the last of their programs
 OLD_CONTENT = -2  # in a map of writers: initialised, but not written by a kernel
 MOST_LOCKS = 16  # lanes of an atomic that may be meant to order programs (a lock, a counter); more are data
-ACQUIRE, RELEASE, ACQUIRE_RELEASE = 2, 3, 4  # orders of an atomic as the compiler numbers them; 1 is relaxed
+RELAXED, ACQUIRE, RELEASE, ACQUIRE_RELEASE = 1, 2, 3, 4  # orders of an atomic as the compiler numbers them
 
 Units = slice | np.ndarray
 TABLES = ("initialised", "last_writer", "writer", "reader", "written_at", "read_at")

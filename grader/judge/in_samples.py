@@ -179,6 +179,8 @@ class Stored:
 def _of_result(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Tensor]) -> Verdict | None:
     """Returns what is wrong with what a result's programs have stored. Of several launches, and without a cut, nothing
     can be told unless all programs ran: what one of them makes is made of what others leave."""
+    if nothing := _nothing(evidence, sampled):
+        return nothing
     cut = Cut.of(evidence.exercise.cut)
     # A cut that leaves out a tensor tells the shapes of results, and rows on a GPU.
     is_cut = evidence.returns in cut.results and {name for name, _ in evidence.tensors} <= cut.inputs.keys()
@@ -191,6 +193,16 @@ def _of_result(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Ten
     ranks = {name: tensor.dim() for name, tensor in evidence.tensors}
     whole = Cut.whole(ranks, {evidence.returns: len(sampled.shape)})
     return _first_wrong(evidence, whole, sampled, _by_program(_stored(sampled)), tables)
+
+
+def _nothing(evidence: Evidence, sampled: Sampled) -> Verdict | None:
+    """Returns the failure of launches none of whose programs has stored anything of a result; None if one has, or if
+    atomics may tell programs what to do. The first program is in every sample."""
+    launches = evidence.reply.launches
+    excused = evidence.wanted.is_updated or not launches or any(launch.atomics for launch in launches)
+    if sampled.stored or excused or not math.prod(sampled.shape):
+        return None
+    return sampled_results.too_few(evidence.returns, sampled.shape, launches[-1].grid, 0)
 
 
 def _of_one_launch(evidence: Evidence, sampled: Sampled) -> Verdict | None:

@@ -129,12 +129,12 @@ class RaisesUse(_Call):
 
 @dataclass
 class DrawnUse(Use):
-    """drawn(sizes={"N": upto(300)}, x=any_strides("N"), dtypes=(), blocks=(), same=(), refuses="", share=1.0): judges
-    about thirty calls.
+    """drawn(sizes={"N": upto(300)}, x=any_strides("N"), dtypes=(), blocks=(), gpus=False, refuses="", share=1.0):
+    judges about thirty calls.
 
     The keywords state the lesson's promise, argument by argument; the run's seed draws calls within it. sizes: the
     range of each name in a shape. dtypes: without them, every dtype of the exercise. blocks: values for constants of
-    the file, as in ({"BLOCK_N": 256},), which some calls take. same: arguments for which a call passes the same tensor.
+    the file, as in ({"BLOCK_N": 256},), which some calls take. gpus: whether some calls state another GPU.
     refuses: the error, as "ValueError", that a call has to raise if rows that must be aligned are not. share: the share
     of the calls to judge, other calls in each run, where an earlier test has drawn calls of the same kernel. An
     argument is any_strides, contiguous, or target where it is filled or updated, with values=(into("M"),) if it holds

@@ -298,11 +298,31 @@ def test_an_option_is_left_out_in_some_calls_and_a_range_of_whole_numbers_gives_
     assert any(promise.data(one)[1] is None for one in simpler(promise, call))
 
 
-def test_one_tensor_may_be_given_twice():
-    options = dict(sizes={"N": upto(99, block=16)}, x=contiguous("N"), y=contiguous("N"), same=("x", "y"))
-    calls = drawn_calls(stated(["x", "y"], ("float32",), options), 1, "test")
-    promise = stated(["x", "y"], ("float32",), options)
-    assert sum(promise.data(call)[1].same_as == "x" for call in calls) == 1
+def test_inputs_that_are_alike_are_one_tensor_in_a_call():
+    sizes = {"M": upto(99, block=16), "N": upto(80, block=16), "D": only(16, 32)}
+    options = dict(
+        sizes=sizes, q=any_strides("M", "D"), k=any_strides("N", "D"), z=target("M", "N"), v=any_strides("N", "D")
+    )
+    promise = stated(["q", "k", "z", "v"], ("float32",), options)
+    for seed in SEEDS:
+        calls = [call for call in drawn_calls(promise, seed, "test") if call.same]
+        assert len(calls) == 2 and all(call.sizes["M"] == call.sizes["N"] for call in calls)
+        (of_all,) = [call for call in calls if call.same == {"k": "q", "v": "q"}]
+        assert [data.same_as for data in promise.data(of_all)] == ["", "q", "", "q"]
+
+
+def test_inputs_that_cannot_have_one_shape_are_never_one_tensor():
+    sizes = {"G": upto(4, block=3), "H": upto(4, block=3)}
+    options = dict(sizes=sizes, q=any_strides("G*H"), k=any_strides("H"))
+    assert not any(call.same for call in drawn_calls(stated(["q", "k"], ("float32",), options), 1, "test"))
+
+
+def test_one_call_has_many_blocks_in_all_directions():
+    sizes = {"B": upto(3, block=1), "M": upto(150, limit=999, BLOCK_M=64), "N": upto(150, limit=999, BLOCK_N=64)}
+    promise = a_promise(sizes=sizes, blocks=(dict(BLOCK_M=32, BLOCK_N=32), dict(BLOCK_M=16, BLOCK_N=16)))
+    for seed in SEEDS:
+        calls = [call for call in drawn_calls(promise, seed, "test") if call.constants.get("BLOCK_M") == 16]
+        assert any(min(call.sizes["M"], call.sizes["N"]) > 13 * 16 for call in calls)
 
 
 @pytest.mark.parametrize(

@@ -363,6 +363,13 @@ def test_no_two_slots_of_a_large_call_are_the_same(bench, path, seed):
         assert "programs" in verdict.note and "in bounds; values in full need a GPU" in verdict.note
 
 
+@pytest.mark.parametrize("change", [("(triton.cdiv(N, BLOCK_N),)", "(triton.cdiv(N, BLOCK_N) * (N < 2**20),)"),
+                                    ("mask = offsets < N", "mask = (offsets < N) & (N < 2**20)")])  # fmt: skip
+def test_a_large_call_in_which_nothing_is_stored_is_wrong(bench, change):
+    verdict = verdict_on(bench, SOLUTIONS["01"], change=change)
+    assert verdict.outcome == FAIL and "z is not covered" in verdict.lines[0]
+
+
 def test_nothing_is_made_as_long_as_a_dimension_that_is_not_cut(bench, monkeypatch):
     made = []
     monkeypatch.setattr(in_samples, "_parts", lambda *asked: made.append(asked))
