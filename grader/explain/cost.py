@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from grader.course.exercise import Exercise
@@ -10,9 +11,10 @@ from grader.explain.causes import Cause
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
-from grader.operations.evidence import source_line
+from grader.operations.evidence import source_line, the_only
 from grader.sentences import Fields, Said, Sentence, count_text
-from grader.submission.text import Submission, line_of_only_store
+from grader.submission.text import Submission
+from grader.ttir.kernel_facts import KernelFacts
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
 
@@ -173,10 +175,10 @@ def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_
     return verdict
 
 
-def at_its_store(verdict: Verdict, submission: Submission) -> Verdict:
+def at_its_store(verdict: Verdict, submission: Submission, kernels: Callable[[], list[KernelFacts]]) -> Verdict:
     """Returns the verdict, with the line of the kernels' only store if a result is written too often."""
-    written = {Cost.WRITTEN, Cost.WRITTEN_AGAIN, Cost.WRITTEN_IN_FULL}
-    line = line_of_only_store(submission.tree) if written & {one.sentence for one in verdict.said} else 0
+    written = {Cost.WRITTEN, Cost.WRITTEN_AGAIN, Cost.WRITTEN_IN_FULL} & {one.sentence for one in verdict.said}
+    line = the_only(line for kernel in kernels() for line in kernel.store_lines) if written else 0
     if line:
         verdict.line = line
         verdict.said += filter(None, [source_line(submission, line)])

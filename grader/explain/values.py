@@ -18,10 +18,9 @@ from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
-from grader.operations.evidence import Compared
+from grader.operations.evidence import Compared, the_only
 from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Fields, Said, Sentence
-from grader.submission.text import first_load_with_other, line_of_subtracted_sum, the_only_dot
 from grader.wire.reply import Writers
 
 TELLING = 4  # different values: a tile with fewer, such as a 1 among zeros, may equal another tile by chance
@@ -167,13 +166,15 @@ def _known_mistake(evidence: Compared) -> Verdict | None:
 
 def _line_of_mistake(found: Hypothesis, evidence: Compared) -> int:
     """Returns the line of a known mistake, or 0 if the text does not tell it."""
-    if found.id == Cause.PADDING_COUNTED:
-        line_of = line_of_subtracted_sum if found.by_subtraction else first_load_with_other
-    elif found.id == "rounded-operands":
-        line_of = the_only_dot
-    else:
-        return 0
-    return line_of(evidence.submission.tree)
+    kernels = evidence.kernels
+    if found.id == Cause.PADDING_COUNTED and found.by_subtraction:
+        return the_only(kernel.line_of_subtracted_sum for kernel in kernels)
+    if found.held is not None:
+        loads = (load for kernel in kernels for load in kernel.loads_with_other)
+        return the_only(load.line for load in loads if load.other == found.held)
+    if found.id == "rounded-operands":
+        return the_only(line for kernel in kernels for line in kernel.tf32_lines + kernel.rounded_operands)
+    return 0
 
 
 def _equal_lines(evidence: Compared) -> Verdict | None:
@@ -236,14 +237,12 @@ def _slice_text(name: str, part: tuple[slice, slice]) -> str:
 
 def _layout(evidence: Compared) -> Verdict | None:
     """Returns the guess that strides, or the common address of two arguments, are used wrongly; else None."""
-    if evidence.formula_is_right:
+    if evidence.formula_is_right or not evidence.needs_plain_layouts:
         return None
-    if evidence.trial.begins and any(not trial.begins for trial in evidence.right_trials):
+    if evidence.trial.begins:
         part, whole = next(iter(evidence.trial.begins.items()))
         return failed(Cause.STRIDE_IGNORED, Values.ONE_ADDRESS(part=part, whole=whole), kind="guess")
     strided = [name for name, tensor in evidence.tensors if not tensor.is_contiguous()]
-    if not strided or not evidence.right_when_contiguous:
-        return None
     return failed(Cause.STRIDE_IGNORED, Values.STRIDE_IGNORED(names=in_words(strided)), kind="guess")
 
 
@@ -280,9 +279,9 @@ def _low_precision(evidence: Compared) -> Verdict | None:
         guessed = evidence.formula_is_right is None and (relative > UNIT_ROUNDOFF[torch.float16] or rounded_early)
         return None if guessed else _few_digits(evidence)
     said = Values.ROUNDED_TO_FP16() if exact_bound else Values.LIKE_FP16(error=comparison.largest_error)
-    found = evidence.rounding()
-    if found is None:
+    if len(evidence.roundings) != 1:
         return failed(Cause.LOW_PRECISION, said, Values.CONVERT_TO_FP32(), kind="guess")
+    (found,) = evidence.roundings
     advice, place = Values.STAY_IN_FP32(line=found.line, dtype=found.dtype), evidence.source_line(found.line)
     return failed(Cause.LOW_PRECISION, said, advice, place, kind="guess", line=found.line)
 

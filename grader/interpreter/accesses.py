@@ -128,7 +128,7 @@ def load(operation: Operation) -> Callable:
     def run(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None = None, other: Any = None) -> np.ndarray:
         lanes = lanes_of(frame, pointers, mask, shape)
         rest = None if other is None else as_raw(lanes.of(other))
-        raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, place, lanes.programs, lanes.logged, rest)
+        raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, operation, lanes.programs, lanes.logged, rest)
         values = as_values(raw, dtype)
         if lanes.mask is None:
             return values.reshape(lanes.shape)
@@ -149,12 +149,12 @@ def _note_masked_fill(frame: Frame, mask: np.ndarray, line: int) -> None:
 
 def store(operation: Operation) -> Callable:
     """Returns the function (frame, pointers, values, mask) that carries out this store. `mask` may be None."""
-    shape, place = operation.operand_types[0].shape, operation.place
+    shape = operation.operand_types[0].shape
 
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> None:
         lanes = lanes_of(frame, pointers, mask, shape)
         raw = as_raw(lanes.of(values))
-        frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, place, lanes.programs, lanes.logged)
+        frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, operation, lanes.programs, lanes.logged)
 
     return run
 
@@ -180,7 +180,7 @@ def change_atomically(
     frame.batch.asked += 1
     semantics = int(operation.attributes.get("sem", ACQUIRE_RELEASE))
     raw = frame.batch.memory.atomic(
-        lanes.pointers, dtype.itemsize, operation.place, lanes.programs, change, semantics, lanes.logged, together
+        lanes.pointers, dtype.itemsize, operation, lanes.programs, change, semantics, lanes.logged, together
     )
     return lanes.spread(as_values(raw, dtype), np.zeros((), dtype))
 

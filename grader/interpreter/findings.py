@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from grader.interpreter.buffers import Argument, Buffer
+from grader.ttir.module import Operation
 from grader.wire.messages import Finding
 
 MOST_REPORTS = 64
@@ -26,6 +27,7 @@ class Seen:
     program: list[int]
     other_program: list[int] | None
     lanes: int  # lanes of this program that make the mistake
+    operation: Operation  # the access
     sharing: list[Argument] = field(default_factory=list)
 
 
@@ -90,7 +92,8 @@ class Reports:
             report.count += count
             report.programs.update(programs)
 
-    def findings(self, buffers: Iterable[Buffer]) -> list[Finding]:
-        """Returns the findings in the order in which programs that run one after another would have met them."""
+    def findings(self, buffers: Iterable[Buffer]) -> list[tuple[Finding, Operation]]:
+        """Returns the findings, each with its access, in the order in which programs that run one after another would
+        have met them."""
         reports = sorted(self._reports.values(), key=lambda report: report.turn)
-        return [report.finding(buffers) for report in reports]
+        return [(report.finding(buffers), report.seen.operation) for report in reports]

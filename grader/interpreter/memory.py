@@ -22,7 +22,7 @@ from grader.interpreter.pipelined_loads import PipelinedLoop
 from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Units
 from grader.interpreter.traffic import ProgramGroups, count_instruction, is_increasing, starts_of_runs
 from grader.interpreter.views import BufferView
-from grader.ttir.module import SourcePlace
+from grader.ttir.module import Operation
 from grader.wire.messages import Finding, LoggedAccess, Meeting, Traffic
 
 APART = 1 << 42  # bytes between the pretended addresses of two buffers
@@ -130,7 +130,7 @@ class CheckedMemory:
     # ---- loads, stores and atomics -----------------------------------------------------------------------------
 
     def load(
-        self, pointers: np.ndarray, item: int, place: SourcePlace, programs: np.ndarray, lanes: Lanes | None = None,
+        self, pointers: np.ndarray, item: int, operation: Operation, programs: np.ndarray, lanes: Lanes | None = None,
         rest: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Returns the content that each lane reads, as unsigned integers of `item` bytes.
@@ -138,7 +138,7 @@ class CheckedMemory:
         lanes: for the access log and meetings. rest: by lane, the content of a lane out of bounds, as if masked off.
         """
         out = None
-        for part in self._parts(pointers, programs, access := self._access("load", item, place, lanes)):
+        for part in self._parts(pointers, programs, access := self._access("load", item, operation, lanes)):
             self._note(part, access)
             values = part.argument.buffer.words(item)[part.index]
             if self.meetings is not None:
@@ -155,11 +155,11 @@ class CheckedMemory:
         return np.full(size * item, FILLS[self.fill], np.uint8).view(f"u{item}")
 
     def store(
-        self, pointers: np.ndarray, raw: np.ndarray, item: int, place: SourcePlace, programs: np.ndarray,
+        self, pointers: np.ndarray, raw: np.ndarray, item: int, operation: Operation, programs: np.ndarray,
         lanes: Lanes | None = None,
     ) -> None:  # fmt: skip
         """Stores `raw`: by lane, unsigned integers of `item` bytes. The last of several lanes with one address wins."""
-        for part in self._parts(pointers, programs, access := self._access("store", item, place, lanes)):
+        for part in self._parts(pointers, programs, access := self._access("store", item, operation, lanes)):
             self._note(part, access)
             values = raw if part.chosen is None else raw[part.chosen]
             words = part.argument.buffer.words(item)
@@ -172,7 +172,7 @@ class CheckedMemory:
                     self._report("lane-conflict", access, part.argument, part.offsets, part.programs, lost)
 
     def atomic(
-        self, pointers: np.ndarray, item: int, place: SourcePlace, programs: np.ndarray, change: Change,
+        self, pointers: np.ndarray, item: int, operation: Operation, programs: np.ndarray, change: Change,
         semantics: int = 1, lanes: Lanes | None = None, together: Together | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Changes memory lane by lane by `change`. Returns the content that each lane found. semantics: see shadow.py.
@@ -182,7 +182,7 @@ class CheckedMemory:
         out = self._nothing(pointers.size, item)
         if self.order is not None:
             self.order.note_semantics(semantics)
-        for part in self._parts(pointers, programs, access := self._access("atomic", item, place, lanes)):
+        for part in self._parts(pointers, programs, access := self._access("atomic", item, operation, lanes)):
             self._note(part, access)
             words = part.argument.buffer.words(item)
             numbers = np.arange(pointers.size) if part.chosen is None else part.chosen
@@ -199,9 +199,9 @@ class CheckedMemory:
 
     # ---- one access --------------------------------------------------------------------------------------------
 
-    def _access(self, kind: str, item: int, place: SourcePlace, lanes: Lanes | None) -> Access:
+    def _access(self, kind: str, item: int, operation: Operation, lanes: Lanes | None) -> Access:
         self.accesses += 1
-        return Access(kind, item, place, self.accesses, lanes)
+        return Access(kind, item, operation, self.accesses, lanes)
 
     def _parts(self, pointers: np.ndarray, programs: np.ndarray, access: Access) -> Iterator[Part]:
         if not pointers.size:
@@ -355,7 +355,7 @@ class CheckedMemory:
             sharing = [a for a in self.arguments if a is not None and a.buffer is buffer and a is not argument]
             lanes = int(np.count_nonzero(programs == program))
             named = [other] if kind == "load-ahead-of-store" else self._name_other(other)
-            seen = Seen(argument, int(offsets[first]), self.name(program), named, lanes, sharing)
+            seen = Seen(argument, int(offsets[first]), self.name(program), named, lanes, access.operation, sharing)
             self.reports.show(kind, buffer, line, turn, seen)
         own = programs if bad is None else programs[bad]
         self.reports.count(kind, buffer, line, own.size, np.unique(own).tolist())
@@ -381,7 +381,7 @@ class CheckedMemory:
             return  # an argument's
         buffer.results.append((name, view))
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[tuple[Finding, Operation]]:
         return self.reports.findings(self.buffers)
 
     def traffic(self) -> list[Traffic]:

@@ -96,7 +96,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
         padded = torch.exp(x - shifted)
         total = padded.sum(dim=1, keepdim=True) + padding * torch.exp(-shifted)
         said = lanes.counted(padding, opening=f"{exponentials.sums_text(evidence)} the")
-        yield Hypothesis("padding-counted", said, padded / total)
+        yield Hypothesis("padding-counted", said, padded / total, held=0.0)
     yield from exponentials.without_maximum(evidence, x)
     yield from exponentials.not_a_number(evidence, x)
     if exponentials.passed_before(evidence):

@@ -72,7 +72,9 @@ def _is_ruled_out(evidence: Compared, hypothesis: Hypothesis) -> bool:
 
 
 def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
-    return _is_near(evidence, hypothesis, result, inputs) and _bits_told(evidence, result, inputs) >= TELLING_BITS
+    if not _is_near(evidence, hypothesis, result, inputs):
+        return False
+    return _bits_told(evidence, result, _rounding(evidence, inputs)) >= TELLING_BITS
 
 
 def _fits_exactly(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
@@ -82,8 +84,9 @@ def _fits_exactly(evidence: Compared, hypothesis: Hypothesis, result: torch.Tens
         return False
     size = result.abs().nan_to_num(nan=0.0, posinf=0.0)
     terms = size_of_terms(evidence.wanted.bound, inputs, evidence.comparison.ref).nan_to_num(nan=0.0, posinf=0.0)
-    near = (out - result).abs() <= OF_EACH * size.maximum(terms) + OF_THE_LARGEST * size.max()
-    return bool((near | equal(out, result)).all()) and _bits_told(evidence, result, inputs) >= TELLING_BITS
+    allowed = OF_EACH * size.maximum(terms) + OF_THE_LARGEST * size.max()
+    fits = ((out - result).abs() <= allowed) | equal(out, result)
+    return bool(fits.all()) and _bits_told(evidence, result, allowed) >= TELLING_BITS
 
 
 def _can_be_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor) -> bool:
@@ -117,20 +120,28 @@ def _is_near(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, i
     return bool((same | (finite & (distance <= allowed))).all())
 
 
-def _bits_told(evidence: Compared, result: torch.Tensor, inputs: list[Argument]) -> float:
+def _rounding(evidence: Compared, inputs: list[Argument]) -> torch.Tensor:
+    """Returns what the bound allows, or a conversion to fp16 on the way, such as of a sum that is kept in it."""
+    wanted, ref = evidence.wanted, evidence.comparison.ref
+    coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF.get(wanted.dtype, 0.0))
+    return tolerance(wanted.bound, inputs, ref, wanted.dtype).maximum(
+        coarsest * size_of_terms(wanted.bound, inputs, ref)
+    )
+
+
+def _bits_told(evidence: Compared, result: torch.Tensor, rounding: torch.Tensor) -> float:
     """Returns how many leading bits of the mistake's effect no rounding makes, summed up over the wrong elements.
 
-    Rounding is what the bound allows, or a conversion to fp16 on the way, such as of a sum that is kept in it.
+    NaN and infinities tell little by themselves, and nothing where they may come from memory that holds nothing.
     """
     comparison, wanted = evidence.comparison, evidence.wanted
     if wanted.dtype not in UNIT_ROUNDOFF or wanted.dtype in WIDER_THAN_FP32:
         return torch.inf
-    coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[wanted.dtype])
-    terms = size_of_terms(wanted.bound, inputs, comparison.ref)
-    rounding = tolerance(wanted.bound, inputs, comparison.ref, wanted.dtype).maximum(coarsest * terms)
     effect = (result - comparison.ref).abs()
-    bits = (effect.nan_to_num(nan=torch.inf) / rounding.nan_to_num(nan=0.0, posinf=0.0)).log2()
-    return float(bits.clamp(min=0.0)[comparison.wrong].nansum())
+    bits = (effect / rounding.nan_to_num(nan=0.0, posinf=0.0)).log2().clamp(min=0.0)
+    odd = 0.0 if evidence.may_hold_poison else 1.0  # bits: whatever runs into poison looks like whatever else does
+    bits = torch.where(result.isfinite() & comparison.ref.isfinite(), bits, odd)
+    return float(bits[comparison.wrong].nansum())
 
 
 def equal(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
