@@ -23,6 +23,7 @@ from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Fields, Said, Sentence
 from grader.wire.reply import Writers
 
+ALIKE = 1e-6  # of the largest value: two exact runs differ by less
 TELLING = 4  # different values: a tile with fewer, such as a 1 among zeros, may equal another tile by chance
 
 
@@ -87,6 +88,9 @@ class Values(Sentence):
         "may turn them to 0."
     )
 
+    TOO_LARGE_BY = "Where it is wrong it is too large by {difference:.6g}, in each element alike."
+    TIMES = "Where it is wrong it is {factor:.6g} times what is expected, in each element alike."
+
     EVERY_ELEMENT = "{others}{name} is wrong in every element, {dtype}."
     SOME_ELEMENTS = "{others}{name} is wrong in {count:#element} of {total}, {dtype}."
     FROM_AN_ELEMENT_ON = "{others}{name} is wrong in {count:#element} of {total}, all from element {start} on, {dtype}."
@@ -96,21 +100,13 @@ class Values(Sentence):
 
 def value_verdict(evidence: Compared) -> Verdict:
     """Returns the verdict on a wrong result: its most likely mistake, or else the number of wrong elements."""
-    # A result that is updated in place is unwritten but for the elements that were to change: their values tell more.
-    first, second = (_known_mistake, unwritten) if evidence.wanted.is_updated else (unwritten, _known_mistake)
-    verdict = (
-        first(evidence)
-        or second(evidence)
-        or _constant(evidence)
-        or _equal_lines(evidence)
-        or _misplaced(evidence)
-        or _special_values(evidence)
-        or _layout(evidence)
-        or _flushed(evidence)
-        or _low_precision(evidence)
-        or _nothing_ordinary(evidence)
-        or failed(_of_the_result(evidence), _where_wrong(evidence))
-    )
+    missing = unwritten(evidence)
+    if missing is not None and not evidence.wanted.is_updated:
+        verdict, refuted = missing, set[str]()
+    else:  # a result that is updated in place is unwritten but for what was to change: its values tell more
+        found, refuted = matching_hypothesis(evidence)
+        verdict = _known_mistake(evidence, found) if found is not None else missing or _as_it_shows(evidence)
+    verdict.refuted = frozenset(refuted)
     if verdict.id != Cause.UNWRITTEN:
         verdict.said.append(first_wrong(evidence))
     verdict.tiles = tile_map(evidence)
@@ -156,12 +152,26 @@ def _program_at(evidence: Compared, writers: Writers, number: int) -> tuple[int,
     return program_index(number, writers.grid, axes)
 
 
-def _known_mistake(evidence: Compared) -> Verdict | None:
-    found = matching_hypothesis(evidence)
-    if found is None:
-        return None
+def _as_it_shows(evidence: Compared) -> Verdict:
+    """Returns the verdict on values of which no known mistake is the cause."""
+    return (
+        _constant(evidence)
+        or _equal_lines(evidence)
+        or _misplaced(evidence)
+        or _special_values(evidence)
+        or _layout(evidence)
+        or _flushed(evidence)
+        or _low_precision(evidence)
+        or _nothing_ordinary(evidence)
+        or failed(_of_the_result(evidence), _where_wrong(evidence), _alike_everywhere(evidence))
+    )
+
+
+def _known_mistake(evidence: Compared, found: Hypothesis) -> Verdict:
     line = found.line or _line_of_mistake(found, evidence)
-    return failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
+    verdict = failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
+    verdict.candidate = found.candidate
+    return verdict
 
 
 def _line_of_mistake(found: Hypothesis, evidence: Compared) -> int:
@@ -365,3 +375,18 @@ def _where_wrong(evidence: Compared) -> Said:
     if wrong.dim() == 2 and (start := tail_start(matrix.any(dim=1))):
         return Values.FROM_A_ROW_ON(start=start, **found)
     return Values.SOME_ELEMENTS(**found)
+
+
+def _alike_everywhere(evidence: Compared) -> Said | None:
+    """Returns the sentence about a difference or a factor that all wrong elements share; None if they share none."""
+    seen = evidence.exactly or evidence
+    wrong = evidence.comparison.wrong & seen.comparison.ref.isfinite() & seen.output.isfinite()
+    out, ref = seen.output.double()[wrong], seen.comparison.ref.double()[wrong]
+    if int(wrong.sum()) < max(TELLING, evidence.comparison.wrong_count) or ref.unique().numel() < TELLING:
+        return None
+    difference, factor = out - ref, out / ref
+    if bool(((difference - difference[0]).abs() <= ALIKE * ref.abs().max()).all()):
+        return Values.TOO_LARGE_BY(difference=float(difference[0]))
+    if bool(((factor - factor[0]).abs() <= ALIKE * factor[0].abs()).all()):
+        return Values.TIMES(factor=float(factor[0]))
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from grader.explain.causes import is_cause
@@ -34,6 +35,8 @@ class Verdict:
     note: str = ""  # printed after the test's name: what was judged, or how well it went
     sampled: bool = False  # a few programs of a large call show it; a failure of a small call says more
     wrong: str = ""  # one of WRONG_IN if values were compared and differ
+    candidate: str = ""  # what explains wrong values: the id of its sentence; "" where they are told and not explained
+    refuted: frozenset[str] = frozenset()  # candidates that would give other values in this call
     case: str = ""  # a failed call in full: shapes, layouts, dtype, block sizes
     tiles: TileMap | None = None  # which program wrote what, and which tiles are right
     figures: dict[str, float] = field(default_factory=dict)  # measured numbers, by name
@@ -50,6 +53,18 @@ class Verdict:
     @property
     def rank(self) -> int:
         return DIRECTNESS.index(self.kind)
+
+
+def is_contradicted(verdict: Verdict, others: Iterable[Verdict]) -> bool:
+    """Returns whether the explanation of one failing call does not hold for the other failing calls of a run.
+
+    It fits by chance where most of them would have other values by it, or are wrong in ordinary numbers that nothing
+    explains.
+    """
+    wrong = [one for one in others if one.wrong == ORDINARY]
+    against = [one for one in wrong if verdict.candidate in one.refuted or one.kind == "values"]
+    alike = [one for one in wrong if one.candidate == verdict.candidate]
+    return bool(verdict.candidate) and len(against) > len(alike) + 1
 
 
 def failed(id: str, *said: Said | None, kind: str = "values", line: int = 0) -> Verdict:

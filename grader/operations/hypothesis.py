@@ -32,6 +32,11 @@ class Hypothesis:
     held: float | None = None  # what padded lanes hold: the `other` of a load
     may_be_constant: bool = False  # NaN everywhere fits many formulas: True only if other evidence supports this
 
+    @property
+    def candidate(self) -> str:
+        """The id of the sentence: one for several hypotheses that differ in numbers."""
+        return self.sentence.sentence.id
+
 
 def supposed(evidence: Evidence, id: str, sentence: Said, arguments: Sequence[Argument]) -> Iterator[Hypothesis]:
     """Yields the mistake of computing with these arguments; nothing if the reference has no result for them."""

@@ -40,22 +40,24 @@ DIGITS = {Cause.LOW_PRECISION}  # leave the formula right, as those that operati
 RANGE = {Cause.THROUGH_FP32}
 
 
-def matching_hypothesis(evidence: Compared) -> Hypothesis | None:
-    """Returns the first mistake that explains the result, or None."""
+def matching_hypothesis(evidence: Compared) -> tuple[Hypothesis | None, set[str]]:
+    """Returns the first mistake that explains the result, or None; and the candidates that would give other values."""
     inputs, exactly = exact(evidence.inputs), evidence.exactly
     place = [one.name for one in evidence.exercise.results].index(evidence.wanted.name)
     seen, fits = evidence, _fits
     if exactly is not None and not evidence.formula_is_right:
         seen, fits = exactly, _fits_exactly
-    for make in ANY_OPERATION:
-        for hypothesis in make(seen, inputs):
-            if _is_ruled_out(evidence, hypothesis):
-                continue
-            found = hypothesis.result
-            result = found[place] if isinstance(found, tuple) else found
-            if result is None or fits(seen, hypothesis, result, inputs):
-                return hypothesis
-    return None
+    first, fitting, refuted = None, set[str](), set[str]()
+    for hypothesis in (one for make in ANY_OPERATION for one in make(seen, inputs)):
+        found = hypothesis.result
+        result = found[place] if isinstance(found, tuple) else found
+        ruled_out = _is_ruled_out(evidence, hypothesis)
+        if not ruled_out and (result is None or fits(seen, hypothesis, result, inputs)):
+            first = first or hypothesis
+            fitting.add(hypothesis.candidate)
+        else:
+            refuted.add(hypothesis.candidate)
+    return first, refuted - fitting
 
 
 def _is_ruled_out(evidence: Compared, hypothesis: Hypothesis) -> bool:
@@ -139,8 +141,9 @@ def _bits_told(evidence: Compared, result: torch.Tensor, rounding: torch.Tensor)
         return torch.inf
     effect = (result - comparison.ref).abs()
     bits = (effect / rounding.nan_to_num(nan=0.0, posinf=0.0)).log2().clamp(min=0.0)
-    odd = 0.0 if evidence.may_hold_poison else 1.0  # bits: whatever runs into poison looks like whatever else does
-    bits = torch.where(result.isfinite() & comparison.ref.isfinite(), bits, odd)
+    spoilt = 0.0 if evidence.may_hold_poison else 1.0  # whatever runs into poison looks like whatever else does
+    bits = torch.where(comparison.ref.isfinite(), bits, 1.0)
+    bits = torch.where(result.isfinite(), bits, spoilt)
     return float(bits[comparison.wrong].nansum())
 
 
