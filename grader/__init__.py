@@ -20,6 +20,7 @@ _HOME |= dict.fromkeys(
         "integers",
         "last",
         "leading",
+        "level",
         "large",
         "lengths",
         "lone",

@@ -7,6 +7,7 @@ GPU generation, all proofs to their end.
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -16,14 +17,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.doctor.doctor import TESTED_TRITONS
+
 ROOT = Path(__file__).resolve().parent.parent
-OLDEST, WHOLE = "3.6.0", "3.9.0"
+LEARNERS = re.findall(r"^triton==(.+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)[0]
+OLDEST, NEWEST = TESTED_TRITONS[0], TESTED_TRITONS[-1]
+(BETWEEN,) = set(TESTED_TRITONS) - {OLDEST, LEARNERS, NEWEST}
 # Three workers for two cores: some tests wait for processes, and others compute meanwhile. A file's tests stay on one.
 PYTEST = "pytest -q -n 3 --dist loadfile"
+FIRST_MISTAKES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/explain/test_first_mistakes*.py"))
+# What differs by release: Triton's private names, the texts that it writes, its machine code, and what it refuses.
 REACHES_INTO_TRITON = (
     "tests/child tests/compiler tests/front_end tests/interpreter tests/ttir tests/forkservers/test_start.py "
-    "tests/gpu/test_facts.py tests/gpu/test_plan.py tests/judge/test_ahead.py tests/wire/test_reading.py "
-    "tests/wire/test_cubin_of_every_function.py"
+    "tests/gpu/test_facts.py tests/gpu/test_plan.py tests/judge/test_ahead.py tests/judge/test_autotuning.py "
+    "tests/judge/test_products_of_sums.py tests/wire/test_reading.py tests/wire/test_cubin_of_every_function.py "
+    f"{' '.join(FIRST_MISTAKES)}"
 )
 SEED = 61  # of all proofs: what fails comes from a change, and not from data that nobody has seen
 
@@ -37,12 +45,14 @@ class Part(NamedTuple):
 
 PARTS = {
     "lint": Part("", ("ruff check .", "ruff format --check .", "lint-imports", "mypy")),
+    "tests": Part(LEARNERS, ("course doctor", f"{PYTEST} --no-loadscope-reorder --ignore=tests/classroom/slow")),
+    "proofs": Part(LEARNERS, (f"course check --seed {SEED}",)),
     "oldest": Part(OLDEST, ("course doctor", f"{PYTEST} {REACHES_INTO_TRITON}")),
-    "tests": Part(WHOLE, ("course doctor", f"{PYTEST} --no-loadscope-reorder --ignore=tests/classroom/slow")),
-    "proofs": Part(WHOLE, (f"course check --seed {SEED}",)),
+    "newest": Part(NEWEST, ("course doctor", f"{PYTEST} {REACHES_INTO_TRITON}")),
+    "between": Part(BETWEEN, ("course doctor", "pytest -q -n 3 tests/between.py")),
 }
 SLOW = Part(
-    WHOLE,
+    LEARNERS,
     (
         "env SLOW=1 pytest -q tests/classroom/slow tests/classroom/test_class.py tests/compiler/test_targets.py "
         "tests/compiler/test_same_code.py tests/compiler/test_texts.py tests/course/test_covering.py "

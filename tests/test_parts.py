@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from grader.doctor.doctor import SUPPORTED, TESTED_TRITONS
+from grader.learn.notebook_setup import TRITON
 from tests import parts
 from tests.conftest import ROOT
 from tests.parts import Part, main
@@ -45,6 +47,28 @@ def test_the_slow_part_has_every_file_of_which_a_usual_run_tests_a_part():
     listed = {word for word in parts.SLOW.commands[0].split() if word.startswith("tests/")}
     files = [path for path in (ROOT / "tests").rglob("test_*.py") if re.search(USES_SLOW, path.read_text())]
     assert {str(path.relative_to(ROOT)) for path in files} <= listed
+
+
+def test_every_release_that_is_supported_has_a_part():
+    assert {part.triton for part in parts.PARTS.values()} == {"", *TESTED_TRITONS}
+    assert TRITON.removeprefix("triton==") in TESTED_TRITONS
+
+
+def test_learners_get_the_release_that_all_tests_and_proofs_run_on():
+    assert f"triton=={parts.LEARNERS}" in (ROOT / "constraints.txt").read_text().splitlines()
+    assert {parts.PARTS[name].triton for name in ("tests", "proofs")} == {parts.LEARNERS} == {parts.SLOW.triton}
+
+
+def test_the_texts_say_the_same_releases():
+    """What contributors, learners and pip are told: the lowest that pip takes is the oldest of the list."""
+    text = {name: " ".join((ROOT / name).read_text().split()) for name in ("README.md", "docs/systems.md")}
+    listed = f"Triton {', '.join(TESTED_TRITONS[:-1])} and {TESTED_TRITONS[-1]}"
+    assert all(listed in one for one in text.values())
+    assert f"`constraints.txt` takes {parts.LEARNERS}" in text["docs/systems.md"]
+    table = (ROOT / "CONTRIBUTING.md").read_text()
+    assert [name for name, part in parts.PARTS.items() if f"\n| `{name}` | {part.triton or 'any'} |" not in table] == []
+    lowest = ".".join(map(str, SUPPORTED["triton"]))
+    assert f'"triton>={lowest};' in (ROOT / "pyproject.toml").read_text() and TESTED_TRITONS[0].startswith(f"{lowest}.")
 
 
 def test_a_part_is_run_on_its_release_of_triton(capfd, monkeypatch):

@@ -155,9 +155,9 @@ SENTENCES = {
     "sys.exit": (host("sys.exit(0)"), "ends the program in line 17 (SystemExit)"),
     "os._exit": (host("os._exit(0)"), "ended its process (exit status 0)"),
     "kill -9 of itself": (host("os.kill(os.getpid(), 9)"), "was killed (signal 9)"),
-    "leaves a thread": (
+    "starts a thread": (
         host("import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()"),
-        "left 1 thread running",
+        "starts a thread, which torch does not watch",
     ),
     "leaves a process": (
         host("import subprocess\nself_ = subprocess.Popen(['sleep', '60'], start_new_session=True)"),

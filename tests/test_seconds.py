@@ -18,6 +18,8 @@ SHORT = {
     "tests/classroom/test_attempts.py: monkeypatch.setattr(engine, 'RESULT_SECONDS', 1)":
         "the worker that is asked is stopped for ever",
     "tests/classroom/test_cluster.py: monkeypatch.setattr(engine, 'CONNECT_SECONDS', 1)": "nobody is ever there",
+    "tests/classroom/test_cluster.py: monkeypatch.setattr(warm_judge, 'MOST_SECONDS', 2)":
+        "the judge is stopped for ever",
     "tests/classroom/test_cluster.py: short.setattr(warm_judge, 'MOST_SECONDS', 2)": "the judge is stopped for ever",
     "tests/compiler/test_hostile_texts.py: compiler.compile(ENDLESS, OPTIONS, MODEL, limit=1.0)":
         "seconds of a core, for a text that never ends",

@@ -90,6 +90,7 @@ def test_a_row_with_a_single_one_picks_a_row_of_b(check):
 
 def test_both_inputs_are_transposed_views(check):
     check(normal(67, 75).transposed(), normal(75, 71).transposed(), **SMALL)
+    check(normal(67, 75).transposed(16), normal(75, 71).transposed(16), **SMALL)
 
 
 def test_rows_of_both_inputs_are_padded(check):
@@ -115,7 +116,7 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
             "M": upto(160, limit=2**20, BLOCK_M=128),
-            "K": upto(160, least=0, once=2400, BLOCK_K=64),
+            "K": upto(160, least=0, once=2400, limit=2**16, BLOCK_K=64),
             "N": upto(260, limit=2**20, BLOCK_N=256),
         },
         a=any_strides("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
@@ -180,7 +181,11 @@ def test_infinities_and_nan_of_fp32_come_out_in_any_layout(check):
 @products_of_fp32
 def test_any_call_in_fp32(drawn):
     drawn(
-        sizes={"M": upto(150, block=128), "K": upto(70, least=0, block=32), "N": upto(130, block=64)},
+        sizes={
+            "M": upto(150, limit=2**20, block=128),
+            "K": upto(70, least=0, limit=2**16, block=32),
+            "N": upto(130, limit=2**20, block=64),
+        },
         a=any_strides("M", "K", values=(uniform, normal, vast, slight, lone, unusual)),
         b=any_strides("K", "N", values=(uniform, normal, vast, slight, lone, unusual)),
         dtypes=FP32,

@@ -33,6 +33,11 @@ def low(*shape):
     return normal(*shape) - 15
 
 
+def vast(*shape):
+    """Gates from 10,000 down to -10,000: exp of most is infinite, or 0."""
+    return falling(*shape) * 100
+
+
 def hundreds(*shape):
     """A product of two is too large for fp16."""
     return normal(*shape) * 300
@@ -127,7 +132,7 @@ def test_any_call_that_the_lesson_promises(drawn):
             "N": upto(2200, least=0, once=16384, limit=2**20, BLOCK_N=1024),
         },
         dz=any_strides("M", "N", values=(normal, tens, tiny)),
-        gate=any_strides("M", "N", values=(normal, low, falling)),
+        gate=any_strides("M", "N", values=(normal, low, falling, vast)),
         up=any_strides("M", "N", values=(normal, tens, tiny)),
         dtypes=("float32", "float16", "bfloat16"),
         same=("dz", "gate", "up"),

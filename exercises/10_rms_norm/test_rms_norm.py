@@ -145,7 +145,7 @@ def test_the_longest_row_stays_in_registers(compiled):
 
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
-        sizes={"M": upto(40, least=0, limit=2**30, block=8), "N": upto(1500, once=16384, block=256)},
+        sizes={"M": upto(40, least=0, limit=2**30, block=8), "N": upto(1500, once=16384, limit=16384, block=256)},
         x=any_strides("M", "N", values=(normal, hundreds, subnormal, zeros_in_some_rows)),
         residual=target("M", "N", values=(normal, hundreds, subnormal, zeros_in_some_rows)),
         weight=any_strides("N"),

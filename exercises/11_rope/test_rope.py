@@ -143,10 +143,10 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
             "B": upto(4, least=0, limit=65535, block=3),
-            "H": upto(36, least=0, block=16),
+            "H": upto(36, least=0, limit=2**12, block=16),
             "S": upto(9, least=0, limit=2**24, block=4),
-            "pairs": upto(40, once=128, block=16),
-            "P": upto(50, block=16),
+            "pairs": upto(40, once=128, limit=128, block=16),
+            "P": upto(50, limit=2**16, block=16),
         },
         q=any_strides("B", "H", "S", "2*pairs", values=(normal, subnormal)),
         cos=contiguous("P", "pairs", dtype="float32"),

@@ -115,7 +115,7 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
             "M": upto(140, limit=2**20, block=128),
-            "K": upto(100, least=0, once=900, block=64),
+            "K": upto(100, least=0, once=900, limit=2**16, block=64),
             "N": upto(200, limit=2**20, block=128),
         },
         a=any_strides("M", "K", values=(uniform, normal, subnormal)),

@@ -122,7 +122,7 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
             "M": upto(160, limit=2**20, BLOCK_M=128),
-            "K": upto(160, once=2400, BLOCK_K=64),
+            "K": upto(160, once=2400, limit=2**16, BLOCK_K=64),
             "N": upto(40, limit=2**20, block=32),
         },
         a=aligned_rows("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),

@@ -16,8 +16,10 @@ from grader import (
     falling_down,
     first_row,
     integers,
+    level,
     normal,
     only,
+    subnormal,
     uniform,
     upto,
 )
@@ -54,6 +56,16 @@ exercise = Exercise(
 SMALL = dict(BLOCK_M=64, BLOCK_N=32)  # many tiles from little data
 BOTH = ("float16", "bfloat16")
 O_ALONE = {"lse": "unjudged"}  # the core asks for o: lse may wait
+
+
+def far(*shape):
+    """1024 everywhere: scores of two such are about 10,000,000, and all the same."""
+    return level(*shape) * 1024
+
+
+def sharp(*shape):
+    """Queries whose scores differ by dozens: nearly one key takes all, another one in each row."""
+    return normal(*shape) * 16
 
 
 def around(number, *shape):
@@ -167,6 +179,10 @@ def test_scores_near_minus_twenty_thousand(check):
     check(around(50, 1, 1, 33, 64), around(-50, 1, 1, 77, 64), normal(1, 1, 77, 64), **SMALL)
 
 
+def test_scores_near_minus_ten_million(check):
+    check(far(1, 1, 33, 64), far(1, 1, 77, 64) * -1, normal(1, 1, 77, 64), dtypes=BOTH, **SMALL)
+
+
 def test_one_key_takes_nearly_all_and_its_value_is_zero(check):
     k, v = first_row(1.75, normal(1, 1, 1000, 64) * 0.1), first_row(0, uniform(1, 1, 1000, 64))
     check(around(1, 1, 1, 33, 64), k, v, **SMALL)
@@ -191,14 +207,14 @@ def test_both_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "B": upto(4, least=0, block=3),
-            "H": upto(4, least=0, block=3),
+            "B": upto(4, least=0, limit=65535, block=3),
+            "H": upto(4, least=0, limit=65535, block=3),
             "M": upto(80, least=0, limit=2**26, BLOCK_M=128),
-            "N": upto(150, BLOCK_N=64),
+            "N": upto(150, limit=2**16, BLOCK_N=64),
             "D": only(16, 32, 128, 64),
         },
-        q=any_strides("B", "H", "M", "D"),
-        k=any_strides("B", "H", "N", "D"),
+        q=any_strides("B", "H", "M", "D", values=(normal, subnormal, sharp, far)),
+        k=any_strides("B", "H", "N", "D", values=(normal, subnormal, far)),
         v=any_strides("B", "H", "N", "D"),
         dtypes=BOTH,
         blocks=(dict(BLOCK_M=32, BLOCK_N=32), dict(BLOCK_M=16, BLOCK_N=16)),

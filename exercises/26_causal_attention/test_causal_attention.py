@@ -12,10 +12,12 @@ from grader import (
     any_strides,
     between,
     integers,
+    level,
     normal,
     one_of,
     only,
     optional,
+    subnormal,
     upto,
 )
 
@@ -47,6 +49,7 @@ exercise = Exercise(
     reference=attention_of_each_head,  # called in float64
     returns=("o", Result("lse", dtype="float32", bound="causal_attention.lse")),
     bound="causal_attention",  # p is rounded to the dtype of v, and nothing else
+    cut="q[b, h, m, :] -> o[b, h, m, :], lse[b, h, m]",  # the shapes of results: a head of k belongs to several of q
     dtypes=("float16",),
     minutes=100,
     presumes=("25_flash_attention",),
@@ -62,6 +65,16 @@ NO_OPTION = (None, None)  # neither a window nor a softcap
 
 def heads(queries, keys, H=2, HK=2, D=16, B=1):
     return normal(B, H, queries, D), normal(B, HK, keys, D), normal(B, HK, keys, D)
+
+
+def far(*shape):
+    """1024 everywhere: scores of two such are about 10,000,000, and all the same."""
+    return level(*shape) * 1024
+
+
+def sharp(*shape):
+    """Queries whose scores differ by dozens: nearly one key takes all, another one in each row."""
+    return normal(*shape) * 16
 
 
 def around(number, *shape):
@@ -184,15 +197,17 @@ def test_a_window_in_tiles_of_few_queries_and_many_keys(check):
 
 
 def test_a_window_reads_the_tiles_in_it(traffic):
-    # 7 tiles of queries: the first visits 1 tile of keys, each of the others 2, the last tile of keys is a quarter.
-    reads = {"q": 1, "k": 392 / 200, "v": 392 / 200}
+    # 7 tiles of queries: the first visits 1 tile of keys, each of the others 2. The last tiles are a quarter; a kernel
+    # that takes rows past the end as other rows reads them whole.
+    reads = {"q": 7 * 32 / 200, "k": 13 * 32 / 200, "v": 13 * 32 / 200}
     traffic(*heads(200, 200), 32, None, reads=reads, writes=1, launches=1, idle=0, **SMALL)
 
 
 def test_groups_and_more_keys_read_the_tiles_that_are_seen(traffic):
-    # 3 heads for each of k and v; their tiles of queries visit 3, 4 and 5 tiles of 5.
-    reads = {"q": 1, "k": 3 * 12 / 5, "v": 3 * 12 / 5}
-    traffic(*heads(96, 160, H=6), *NO_OPTION, reads=reads, writes=1, launches=1, idle=0, scratch=0, **SMALL)
+    # 4 heads for each of k and v; their tiles of queries visit 3, 4 and 5 tiles of 5. It is a power of two: a kernel
+    # that has a group in a tile may pad others to one, and then reads as often as for the heads that are not there.
+    reads = {"q": 1, "k": 4 * 12 / 5, "v": 4 * 12 / 5}
+    traffic(*heads(96, 160, H=8), *NO_OPTION, reads=reads, writes=1, launches=1, idle=0, scratch=0, **SMALL)
 
 
 def test_scores_below_zero_in_a_window(check):
@@ -205,6 +220,10 @@ def test_scores_far_below_zero_in_a_window(check):
 
 def test_scores_near_minus_twenty_thousand(check):
     check(*scores_near(50, 45, 45), *NO_OPTION, **SMALL)
+
+
+def test_scores_near_minus_ten_million(check):
+    check(far(1, 1, 45, 64), far(1, 1, 45, 64) * -1, normal(1, 1, 45, 64), *NO_OPTION, dtypes=BOTH, **SMALL)
 
 
 # ---- a softcap -------------------------------------------------------------------------------------------------------
@@ -273,15 +292,15 @@ def test_options_leave_products_on_tensor_cores(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "B": upto(4, least=0, block=3),
-            "G": only(1, 3),
-            "HK": only(1, 2),
+            "B": upto(4, least=0, limit=65535, block=3),
+            "G": upto(4, limit=1024, block=3),
+            "HK": upto(4, limit=1024, block=3),
             "M": upto(60, least=0, limit=2**26, BLOCK_M=128),
-            "N": upto(110, BLOCK_N=64),
+            "N": upto(110, limit=2**16, BLOCK_N=64),
             "D": only(16, 32, 128, 64),
         },
-        q=any_strides("B", "G*HK", "M", "D"),
-        k=any_strides("B", "HK", "N", "D"),
+        q=any_strides("B", "G*HK", "M", "D", values=(normal, subnormal, sharp, far)),
+        k=any_strides("B", "HK", "N", "D", values=(normal, subnormal, far)),
         v=any_strides("B", "HK", "N", "D"),
         window=optional(between(1, 110)),
         softcap=optional(between(0.1, 200.0)),

@@ -12,6 +12,7 @@ from grader import (
     normal,
     of_sequences,
     only,
+    subnormal,
     target,
     upto,
 )
@@ -48,6 +49,11 @@ SMALL = dict(BLOCK_N=32, SPLITS=3)  # many blocks from few keys
 BOTH = ("float16", "bfloat16")
 RAGGED = in_pages(20, 16, 2, 32, lengths=(77, 130))  # the last sequence needs the whole table
 FULL = in_pages(14, 16, 2, 32, lengths=(80, 144))  # each row of the caches is a key
+
+
+def sharp(*shape):
+    """Queries whose scores differ by dozens: nearly one key takes all, another one in each row."""
+    return normal(*shape) * 16
 
 
 def around(number, data):
@@ -205,15 +211,15 @@ def test_any_call_that_the_lesson_promises(drawn):
     keys, values, table, lengths = of_sequences("B", "T", "P", "page")
     drawn(
         sizes={
-            "B": upto(4, least=0, block=3),
-            "HK": upto(4, block=3),
-            "G": upto(20, block=16),
+            "B": upto(4, least=0, limit=512, block=3),
+            "HK": upto(4, limit=64, block=3),
+            "G": upto(20, limit=64, block=16),
             "D": only(16, 64, 128, 32),
-            "P": upto(12, block=5),
-            "page": upto(26, block=16),
-            "T": upto(6, block=4),
+            "P": upto(12, limit=2**20, block=5),
+            "page": upto(26, limit=1024, block=16),
+            "T": upto(6, limit=2**17, block=4),
         },
-        q=any_strides("B", "HK*G", "D"),
+        q=any_strides("B", "HK*G", "D", values=(normal, subnormal, sharp)),
         k_cache=target("P", "page", "HK", "D", values=(keys,)),
         v_cache=target("P", "page", "HK", "D", values=(values,)),
         block_table=target("B", "T", values=(table,)),

@@ -180,11 +180,11 @@ def test_a_thread_moves_16_bytes_at_a_time(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={
-            "T": upto(12, least=0, block=4),
-            "H": upto(12, block=8),
-            "D": upto(40, once=256, block=16),
-            "P": upto(5, block=3),
-            "page": upto(26, block=16),
+            "T": upto(12, least=0, limit=2**18, block=4),
+            "H": upto(12, limit=1024, block=8),
+            "D": upto(40, once=256, limit=256, block=16),
+            "P": upto(5, limit=2**31 - 1, block=3),
+            "page": upto(26, limit=2**16, block=16),
         },
         k=any_strides("T", "H", "D", values=(normal, large, subnormal, unusual)),
         v=any_strides("T", "H", "D", values=(normal, large, subnormal, unusual)),

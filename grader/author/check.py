@@ -76,13 +76,13 @@ def check(
 
 def _complaints_of_code(folder: Folder) -> list[str]:
     """Returns the complaints that take torch to find. Called in a worker."""
-    from grader.author import exact_proofs, gates, lesson_points, proven_answers
+    from grader.author import exact_proofs, gates, lesson_points, promised_calls, proven_answers
     from grader.author.accepted_constants import accepted_constants
     from grader.author.direct_run import interpreter
 
     texts = lesson_points.complaints(folder) + proven_answers.complaints(folder)
     exactly = exact_proofs.of_solution(folder, interpreter())
-    return accepted_constants(folder) + gates.complaints(folder) + texts + exactly
+    return accepted_constants(folder) + gates.complaints(folder) + promised_calls.complaints(folder) + texts + exactly
 
 
 def _summary(outcomes: list[proof.Outcome]) -> str:

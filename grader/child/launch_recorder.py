@@ -343,9 +343,10 @@ def _bytes_before(tensor: torch.Tensor) -> int:
 
 
 def _is_as(tensor: torch.Tensor, spec: TensorSpec) -> bool:
-    """Returns whether the tensor still has the view of its spec: False where a host function has turned or cut it."""
-    seen = tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset()
-    return seen == (tuple(spec.shape), tuple(spec.strides), spec.offset)
+    """Returns whether the tensor still has the view and the memory of its spec: False where a host function has turned,
+    cut, negated or freed it."""
+    seen = tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), tensor.untyped_storage().nbytes()
+    return seen == (tuple(spec.shape), tuple(spec.strides), spec.offset, max(spec.size, 1)) and not tensor.is_neg()
 
 
 def _tensor(spec: TensorSpec) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Requests about a learner's file that every child answers: it imports the file, calls it, and counts threads left."""
+"""Requests about a learner's file that every child answers: it imports the file, and calls it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ class LearnerHost(ABC):
     file: LearnerFile  # from the first "load" on, which comes before all other requests
 
     def __init__(self) -> None:
-        self.threads_before = _threads()
         self.output = sys.stdout
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
@@ -34,7 +33,6 @@ class LearnerHost(ABC):
             return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
         with contextlib.suppress(Exception):  # what the learner printed, if their file left us an output
             self.output.flush()
-        reply["threads"] = max(0, _threads() - self.threads_before)
         return reply, reply_blob
 
     def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
@@ -49,7 +47,3 @@ class LearnerHost(ABC):
 
     @abstractmethod
     def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]: ...
-
-
-def _threads() -> int:
-    return len(sys._current_frames())

@@ -18,7 +18,7 @@ from grader.child.learner_host import LearnerHost
 from grader.child.pretended_gpu import StandIn, TritonLaunch, stand_in_for
 from grader.child.returned import Description
 from grader.child.serving import ready
-from grader.child.torch_refusals import Refusals, keep_modes_on
+from grader.child.torch_refusals import Refusals, keep_modes_on, keep_to_one_thread
 from grader.child.triton_api import without_a_hash_of_triton
 from grader.wire.messages import CAPABILITY, MULTIPROCESSORS, Failure, GpuModel, RecordRequest, TensorSpec
 
@@ -31,6 +31,7 @@ class RecordingHost(LearnerHost):
     def __init__(self, stand_in: StandIn):
         super().__init__()
         self.stand_in = stand_in
+        keep_to_one_thread(lambda message: stand_in.pretence.refuse(message))
         self.files: dict[tuple[int, int], LearnerFile] = {}  # by multiprocessors and capability, 0 for the model's
         self.last: tuple[list[TensorSpec], dict[str, torch.Tensor]] = ([], {})  # arguments of the call before
         self.earlier: deque[object] = deque(

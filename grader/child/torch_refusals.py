@@ -7,10 +7,12 @@ fine where it copies nothing. A refusal is recorded as well as raised, so that n
 
 from __future__ import annotations
 
+import _thread
 import dis
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -172,7 +174,9 @@ SWITCHES: dict[Any, tuple[str, ...]] = {
         "DisableTorchFunction", "DisableTorchFunctionSubclass", "ExcludeDispatchKeyGuard",
         "_AutoDispatchBelowADInplaceOrView", "_AutoDispatchBelowAutograd", "_DisableTorchDispatch",
         "_ExcludeDispatchKeyGuard", "_ForceDispatchKeyGuard", "_IncludeDispatchKeyGuard", "_PreserveDispatchKeyGuard",
-        "_SetExcludeDispatchKeyGuard", "_pop_torch_dispatch_stack", "_pop_torch_function_stack", "_set_dispatch_mode",
+        "_SetExcludeDispatchKeyGuard", "_dispatch_tls_set_dispatch_key_excluded",
+        "_dispatch_tls_set_dispatch_key_included", "_pop_torch_dispatch_stack", "_pop_torch_function_stack",
+        "_set_dispatch_mode",
         "_set_skip_next_torch_function", "_skip_one_hop_torch_function", "_unset_dispatch_mode",
     ),
     torch.utils._python_dispatch: (
@@ -180,6 +184,14 @@ SWITCHES: dict[Any, tuple[str, ...]] = {
     ),
     torch.overrides: ("_pop_mode", "_pop_mode_temporarily"),
     torch._ops.OpOverload: ("redispatch", "_op_dk"),
+}  # fmt: skip
+# What a tensor's memory may be asked. All else that it can do passes by torch's modes: it resizes, exchanges, copies.
+OF_MEMORY = {"__len__", "data_ptr", "element_size", "get_device", "is_pinned", "is_shared", "nbytes", "size", "untyped"}
+for _memory in (torch.UntypedStorage, torch.storage.TypedStorage):
+    _names = (name for name in dir(_memory) if name not in OF_MEMORY and name not in dir(object))
+    SWITCHES[_memory] = tuple(name for name in _names if callable(getattr(_memory, name)))
+STARTS = {  # of a thread, in _thread and in threading; 3.13 knows a joinable one
+    "start_new", "start_new_thread", "start_joinable_thread", "_start_new_thread", "_start_joinable_thread",
 }  # fmt: skip
 MAY_SWITCH = tuple(os.path.join(os.path.dirname(one.__file__ or ""), "") for one in (torch, grader))
 
@@ -193,6 +205,17 @@ def keep_modes_on(refuse: Callable[[str], Any]) -> None:
         for name in names:
             if hasattr(owner, name):
                 setattr(owner, name, _switch(getattr(owner, name), name, refuse))
+
+
+def keep_to_one_thread(refuse: Callable[[str], Any]) -> None:
+    """Makes the start of a thread refuse, for the rest of this process: torch's modes are those of the main thread."""
+
+    def start(*_: Any, **__: Any) -> None:
+        refuse("the file starts a thread, which torch does not watch: what it does cannot be recorded")
+
+    for module in (_thread, threading):
+        for name in STARTS & vars(module).keys():
+            setattr(module, name, start)
 
 
 def _switch(original: Callable, name: str, refuse: Callable[[str], Any]) -> Callable:

@@ -38,6 +38,7 @@ LEAST_MIXED = 8  # calls for which no stratum sets anything
 MOST_ELEMENTS = 1 << 15  # of an argument, in a call with a size that occurs once
 MOST_AROUND = 3  # calls with a size around a number of the file
 MANY_BLOCKS = 2100  # half of them are more than 1024
+GUESSED = 16  # elements: up to here, a block that no constant names is one of heads, or pages, and no tile
 MOST_LANES = 1 << 20  # of all blocks of an argument; in a call with more, only a sample of programs is run
 MOST_BOUNDARY = 4097  # largest size around a number of the file, unless other calls have a larger size
 
@@ -328,8 +329,14 @@ def is_wide(promise: StatedPromise, sizes: dict[str, int]) -> bool:
 
 
 def _lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, int]) -> int:
-    """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets."""
-    blocks = {name: constants.get(one.name, one.block) for name, one in promise.sizes.items()}
+    """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets.
+
+    Along a size that no constant of the file cuts, a small block is a guess: a program may have a single element.
+    """
+    blocks = {
+        name: constants.get(one.name, one.block if one.name or one.block > GUESSED else 1)
+        for name, one in promise.sizes.items()
+    }
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
     return max(math.prod(length(dimension, whole) for dimension in one.shape) for one in promise.arguments.values())
 
@@ -359,7 +366,8 @@ def _of_blocks(one: Sizes, count: int, constants: dict[str, int], numbers: rando
     if one.only:
         return numbers.choice(one.only)
     block = constants.get(one.name, one.block if not constants else SMALL)
-    return max(1, min(count * block - numbers.randint(1, SMALL), one.largest))
+    most = one.largest if one.name or not constants else max(one.most, one.once)
+    return max(1, min(count * block - numbers.randint(1, SMALL), most))
 
 
 def _without_sizes(promise: StatedPromise) -> Row:

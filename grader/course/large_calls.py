@@ -1,9 +1,9 @@
-"""Calls up to the sizes that a lesson promises: far too large to be judged in full, so they are judged in samples.
+"""Calls up to the sizes that a lesson promises. Most are far too large to be judged in full: a sample is judged.
 
-Each size with a limit gets a call at the limit, and a call between it and the sizes that are judged in full, whose rows
-are all the same row where they may be. Numbers of the file that are as large get calls around them. The other sizes are
-1, so that no tensor has more elements than the lesson allows. In further calls all sizes are ordinary, and elements lie
-as far apart as the lesson allows; a vector gets one in the file's own blocks, too.
+Each size has a call at its limit, and calls on the way to it: one for each kind of values where all programs can be
+run, else one whose rows are all the same row where they may be. Numbers of the file that are as large get calls around
+them. The other sizes are 1, so that no tensor has more elements than the lesson allows. In further calls all sizes are
+ordinary, and elements lie as far apart as the lesson allows; a vector gets one in the file's own blocks, too.
 """
 
 from __future__ import annotations
@@ -16,9 +16,24 @@ from dataclasses import replace
 from grader.course import drawn_layouts
 from grader.course.drawn_calls import carried_out, is_wide
 from grader.course.drawn_layouts import Family
-from grader.course.promise import REACH, SEVERAL, SMALL, DrawnCall, Promised, Sizes, StatedPromise, length, with_numbers
+from grader.course.promise import (
+    REACH,
+    SEVERAL,
+    SMALL,
+    DrawnCall,
+    Into,
+    Kind,
+    OfSequences,
+    Promised,
+    Sizes,
+    StatedPromise,
+    length,
+    sizes_of,
+    with_numbers,
+)
 from grader.numerics import layouts
-from grader.numerics.data_sets import seed_for
+from grader.numerics.arguments import Recipe
+from grader.numerics.data_sets import Data, normal, seed_for
 from grader.numerics.layouts import Layout
 
 # Not transposed: where a size is 1, the stride along it would be so long that offsets of masked lanes leave int32. That
@@ -26,6 +41,9 @@ from grader.numerics.layouts import Layout
 COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later)
 ONE_ROW = (drawn_layouts.repeated_first,)  # seen in all rows
 MOST_AROUND = 4  # numbers of the file, with two calls each
+MOST_ELEMENTS = 1 << 22  # from the first to the last of an argument, in such a call
+MOST_KINDS = 3  # calls on the way to a limit that are judged in full, each with its own kinds of values
+FEW = 5  # indices into a dimension that is large
 FEW_BLOCKS = 8  # most blocks that a size lies past a number of the file, or that a call with elements far apart has
 
 
@@ -44,23 +62,57 @@ def large_calls(
 
 
 def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
+    """Yields calls at each limit and on the way to it, with several kinds of values where they are judged in full."""
     for name, one in promise.sizes.items():
-        if one.limit:
-            yield _of_size(promise, name, one.limit, COMPACT, numbers)
-            yield _of_size(promise, name, _between(one, numbers), ONE_ROW, numbers)
+        if not one.limit:
+            continue
+        at_limit = _of_size(promise, name, one.limit, COMPACT, numbers)
+        yield at_limit
+        if is_sampled(promise, at_limit):
+            between = _of_size(promise, name, _between(carried_out(one) + 1, one.limit, numbers), ONE_ROW, numbers)
+            yield replace(between, values=_sampled_kinds(promise, numbers))
+            continue
+        kinds = {argument: numbers.sample(of.values, len(of.values)) for argument, of in promise.arguments.items()}
+        for turn in range(min(MOST_KINDS, max(map(len, kinds.values())))):
+            between = _of_size(promise, name, _between(one.most + 1, one.limit, numbers), COMPACT, numbers)
+            yield replace(between, values={argument: of[turn % len(of)] for argument, of in kinds.items()})
+
+
+def is_sampled(promise: StatedPromise, call: DrawnCall) -> bool:
+    """Returns whether a sample of programs is run of a large call, and not all of them."""
+    shapes = {n: [length(dimension, call.sizes) for dimension in of.shape] for n, of in promise.arguments.items()}
+    reach = max(call.layouts[name].strides(tuple(shape))[1] for name, shape in shapes.items())
+    return reach > MOST_ELEMENTS or is_wide(promise, call.sizes)
 
 
 def _of_size(
     promise: StatedPromise, name: str, size: int, families: Sequence[Family], numbers: random.Random
 ) -> DrawnCall:
-    """Returns a call in which this size has this value, and all others are 1."""
+    """Returns a call in which this size has this value, and all others are as small as may be."""
     sizes = _alone(promise, name, size)
     layouts = _layouts(promise, families, numbers)
-    return DrawnCall(0, sizes, numbers.choice(promise.dtypes), layouts, _kinds(promise))
+    call = DrawnCall(0, sizes, numbers.choice(promise.dtypes), layouts, _ordinary(promise))
+    if is_sampled(promise, call):
+        return call
+    return replace(call, values={name: of.values[0] for name, of in promise.arguments.items()})
 
 
 def _alone(promise: StatedPromise, name: str, size: int) -> dict[str, int]:
-    return {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
+    """Returns sizes of 1, but for `name`. A size that it is multiplied with in a dimension has a few, and so have
+    indices into it; of many indices, each may be another one."""
+    sizes = {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
+    for of in promise.arguments.values():
+        products = (factors for dimension in of.shape if name in (factors := sizes_of(dimension)))
+        sizes |= {
+            other: promise.sizes[other].fitting(FEW) for factors in products for other in factors if other != name
+        }
+        for kind in of.values:
+            if isinstance(kind, Into) and name in kind.sizes:
+                sizes |= {other: promise.sizes[other].fitting(FEW) for other in of.shape if other in sizes}
+            elif isinstance(kind, Into) and name in of.shape:
+                into = kind.sizes[0]
+                sizes[into] = min(size, promise.sizes[into].largest)
+    return sizes
 
 
 def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Random) -> Iterator[DrawnCall]:
@@ -80,10 +132,9 @@ def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Rand
             yield replace(call, dtype=promise.dtypes[0])
 
 
-def _between(one: Sizes, numbers: random.Random) -> int:
-    """Returns a size that is too large to be judged in full: each power of two is as likely as any other."""
-    least = min(carried_out(one) + 1, one.limit)
-    return round(math.exp(numbers.uniform(math.log(least), math.log(one.limit))))
+def _between(least: int, limit: int, numbers: random.Random) -> int:
+    """Returns a size from `least` to the limit: each power of two is as likely as any other."""
+    return round(math.exp(numbers.uniform(math.log(min(least, limit)), math.log(limit))))
 
 
 def _far_apart(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
@@ -115,7 +166,7 @@ def _of_far_apart(
         if _may_be_far_apart(one):
             shape = tuple(length(dimension, sizes) for dimension in one.shape)
             found[name] = _of_reach(shape, one.reach, numbers)
-    return DrawnCall(0, sizes, numbers.choice(promise.dtypes), found, _kinds(promise), constants)
+    return DrawnCall(0, sizes, numbers.choice(promise.dtypes), found, _ordinary(promise), constants)
 
 
 def _few_blocks(one: Sizes, constants: dict[str, int], numbers: random.Random) -> int:
@@ -150,5 +201,24 @@ def _layouts(promise: StatedPromise, families: Sequence[Family], numbers: random
     return found
 
 
-def _kinds(promise: StatedPromise) -> dict:
-    return {name: one.values[0] for name, one in promise.arguments.items()}
+def _ordinary(promise: StatedPromise) -> dict[str, Kind]:
+    """Returns the ordinary kind of each argument, of those that a sample can have; of a cache whose rows depend on its
+    table, numbers that do not."""
+    return {name: _kinds_of_samples(one)[0] for name, one in promise.arguments.items()}
+
+
+def _sampled_kinds(promise: StatedPromise, numbers: random.Random) -> dict[str, Kind]:
+    return {name: numbers.choice(_kinds_of_samples(one)) for name, one in promise.arguments.items()}
+
+
+def _kinds_of_samples(one: Promised) -> list[Kind]:
+    """Returns the argument's kinds of values that need no memory for all of its elements."""
+    if not one.shape:
+        return list(one.values)
+    fitting = [kind for kind in one.values if not callable(kind) or _is_one_by_one(kind(*[1] * len(one.shape)))]
+    fitting = [normal if isinstance(kind, OfSequences) and kind.is_cache else kind for kind in fitting]
+    return fitting or list(one.values[:1])
+
+
+def _is_one_by_one(data: Recipe) -> bool:
+    return isinstance(data, Data) and (data.is_one_by_one or data.is_output)

@@ -112,24 +112,33 @@ class Promised:
 def contiguous(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
     """Promises a contiguous tensor; it may begin later than its memory, but at a multiple of 16 bytes, as x[16:]
     does."""
-    return Promised(shape, (drawn_layouts.contiguous, drawn_layouts.begins_at_sixteen), tuple(values), dtype)
+    return Promised(
+        shape, (drawn_layouts.contiguous, drawn_layouts.begins_at_sixteen), _in_each_dtype(values, dtype), dtype
+    )
 
 
 def aligned_rows(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "") -> Promised:
     """Promises that neighbours in a row lie side by side, and that each row begins at a multiple of 8 elements."""
-    return Promised(shape, drawn_layouts.ALIGNED, tuple(values), dtype)
+    return Promised(shape, drawn_layouts.ALIGNED, _in_each_dtype(values, dtype), dtype)
 
 
 def any_strides(*shape: str, values: Sequence[Kind] = (normal,), dtype: str = "", reach: int = REACH) -> Promised:
     """Promises a tensor with any strides, including strides with which elements are seen twice. reach: see Promised."""
     families = (*drawn_layouts.holes(len(shape)), *drawn_layouts.sharing(len(shape)))
-    return Promised(shape, families, tuple(values), dtype, reach)
+    return Promised(shape, families, _in_each_dtype(values, dtype), dtype, reach)
 
 
 def target(*shape: str, values: Sequence[Kind] = (output,), dtype: str = "") -> Promised:
     """Promises an argument that is filled: any strides, but each element has its own place. values: for an argument
     that is updated, the kinds of values that it has before."""
-    return Promised(shape, drawn_layouts.holes(len(shape)), tuple(values), dtype)
+    return Promised(shape, drawn_layouts.holes(len(shape)), _in_each_dtype(values, dtype), dtype)
+
+
+def _in_each_dtype(kinds: Sequence[Kind], dtype: str) -> tuple[Kind, ...]:
+    """Returns the kinds; those of indices once for each dtype that indices have. dtype: the argument's own, or ""."""
+    dtypes = (dtype,) if dtype else ("int32", "int64")
+    each = (replace(one, dtype=own) if isinstance(one, Into) else one for own in dtypes for one in kinds)
+    return tuple(dict.fromkeys(each))
 
 
 @dataclass(frozen=True)
@@ -137,10 +146,12 @@ class Into:
     """Kind of values: indices into dimensions of these sizes, taken together. None of the sizes is 0."""
 
     sizes: tuple[str, ...]
-    draw: Draw = indices
+    draw: Callable[..., Data] = indices
+    dtype: str = "int32"
 
     def within(self, sizes: dict[str, int]) -> Draw:
-        return partial(self.draw, below=math.prod(sizes[name] for name in self.sizes))
+        below = math.prod(sizes[name] for name in self.sizes)
+        return lambda *shape: self.draw(*shape, below=below).of(self.dtype)
 
 
 @dataclass(frozen=True)
@@ -172,8 +183,8 @@ Kind = Draw | Into | FixedNumber | Between | OfSequences  # of values of an argu
 
 
 def into(*sizes: str) -> Into:
-    """Returns a kind of values: with values=(into("M"),) indices into a dimension of size M, in int32 unless the
-    argument has its own dtype.
+    """Returns a kind of values: with values=(into("M"),) indices into a dimension of size M, in int32 in some calls and
+    in int64 in others, unless the argument has its own dtype.
 
     into("B", "H"): indices into a dimension of size B * H.
     """
@@ -273,7 +284,7 @@ def stated(names: list[str], dtypes: Sequence[str], options: dict) -> StatedProm
     share = options.pop("share", 1.0)
     if list(options) != names:
         raise ValueError(f"drawn: the arguments {', '.join(names)} were expected, in this order.")
-    used = {name for promised in options.values() for dimension in promised.shape for name in _sizes_of(dimension)}
+    used = {name for promised in options.values() for dimension in promised.shape for name in sizes_of(dimension)}
     numbers = [
         kind.number for promised in options.values() for kind in promised.values if isinstance(kind, FixedNumber)
     ]
@@ -288,7 +299,7 @@ def is_whole(dtype: str) -> bool:
     return dtype.startswith(("int", "uint"))
 
 
-def _sizes_of(dimension: str) -> list[str]:
+def sizes_of(dimension: str) -> list[str]:
     """Returns the names of sizes in a dimension: N for "N" and "2*N", G and N for "G*N"."""
     return [factor for factor in dimension.split("*") if not factor.isdecimal()]
 

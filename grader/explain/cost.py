@@ -33,6 +33,8 @@ class Cost(Sentence):
 
     READ = "{name} is read {times:.3g} times; {most:.3g} times are enough."
     READ_AGAIN = "{name} is read {times:.3g} times; once is enough."
+    PARTLY_READ_AGAIN = "Part of {name} is read again: it is read {times:.6g} times, and {most:g} is enough."
+    PARTLY_WRITTEN_AGAIN = "Part of {name} is written again: it is written {times:.6g} times, and {most:g} is enough."
     ADVICE_LOAD_ONCE = "What was read once can stay with the program: load it once."
     ADVICE_LARGER_TILES = (
         "In a program one load can serve all that is done with an element; a larger tile shares more of what it reads."
@@ -252,6 +254,8 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
         return Cost.NOT_NEEDED(name=name, share=100 * times), Cost.ADVICE_LEAVE_ALONE()
     if most < 1:  # only some rows of a table are needed
         return Cost.ROWS_READ(name=name, times=times / most), Cost.ADVICE_BEFORE_LOOP()
+    if f"{times:.3g}" == f"{most:.3g}":
+        return Cost.PARTLY_READ_AGAIN(name=name, times=times, most=most), Cost.ADVICE_LOAD_ONCE()
     read: Fields = dict(name=name, times=times)
     if at_once == 1:
         if most == 1:
@@ -263,6 +267,8 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
 
 
 def _written_too_often(name: str, times: float, most: float) -> Said:
+    if f"{times:.3g}" == f"{most:.3g}":
+        return Cost.PARTLY_WRITTEN_AGAIN(name=name, times=times, most=most)
     if _is_once(most):
         return Cost.WRITTEN_AGAIN(name=name, times=times)
     if _is_once(times):

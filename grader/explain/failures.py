@@ -53,6 +53,10 @@ class Failures(Sentence):
     TOO_MANY_NODES = (
         "{name} has more than 20000 names, numbers, operators and statements: a kernel file has one or two thousand."
     )
+    JUDGED_TOO_LONG = (
+        "Judging {name} was stopped after {message}: it computed all that time, and a right file takes a small part of "
+        "it. Keep to what the exercise asks for, and see that pytest comes to an end on the file."
+    )
     NOT_UTF_8 = "{name} is not UTF-8 text from line {line} on ({message}): save it as UTF-8."
     OTHER_ENCODING = "Line {line} of {name} says that its text is {message}: save it as UTF-8, and leave that line out."
     SYNTAX = "Line {line} of {name} is not valid Python: {message}."
@@ -98,14 +102,10 @@ class Failures(Sentence):
     )
     ASSERT = "tl.device_assert{in_line} does not hold in program {program}."
     ASSERT_SAYS = "tl.device_assert{in_line} does not hold in program {program}: {message}"
-    NOT_KNOWN = "The kernel uses what is not judged here: {message}{at_line}."
+    NOT_KNOWN = "The kernel uses what is not judged here{at_line}: {message}."
     KERNEL = "Your kernel raises {type}{in_line}: {message}"
     HOST = "{entry} raises {type}{in_line}: {message}"
-    LEFT_THREADS = "{entry} returned and left {threads:#thread} running: all work must be done by then."
     LEFT_PROCESSES = "{entry} returned and left {processes:#process} running: all work must be done by then."
-    LEFT_BOTH = (
-        "{entry} returned and left {threads:#thread} and {processes:#process} running: all work must be done by then."
-    )
 
     # Common mistakes in a kernel.
     LIKE_A_LIST = (
@@ -174,6 +174,7 @@ OF_FILES = {
     "unreadable": Failures.UNREADABLE,
     "too-long": Failures.TOO_LONG,
     "too-many-nodes": Failures.TOO_MANY_NODES,
+    "time-limit": Failures.JUDGED_TOO_LONG,
     "encoding": Failures.NOT_UTF_8,
     "other-encoding": Failures.OTHER_ENCODING,
     "syntax": Failures.SYNTAX,
@@ -359,16 +360,10 @@ def _computes(operation: str, where: str) -> Said:
 
 
 def left_behind(reply: Reply, exercise: Exercise) -> Verdict | None:
-    """Returns the verdict on threads or processes that outlive the call; None if there are none."""
-    entry, threads, processes = exercise.entry, reply.threads, reply.processes
-    if threads and processes:
-        said = Failures.LEFT_BOTH(entry=entry, threads=threads, processes=processes)
-    elif threads:
-        said = Failures.LEFT_THREADS(entry=entry, threads=threads)
-    elif processes:
-        said = Failures.LEFT_PROCESSES(entry=entry, processes=processes)
-    else:
+    """Returns the verdict on processes that outlive the call; None if there are none."""
+    if not reply.processes:
         return None
+    said = Failures.LEFT_PROCESSES(entry=exercise.entry, processes=reply.processes)
     return failed(Cause.LEFT_BEHIND, said, kind="error")
 
 

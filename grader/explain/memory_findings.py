@@ -40,6 +40,10 @@ class Memory(Sentence):
     NO_MASK_OF_TILE = (
         "The tl.{function} in line {line}{at} has no mask: lanes outside of {name}'s rows and columns take part in it."
     )
+    NO_LANE_INSIDE = (
+        "No lane of the tl.{function} in line {line}{at} is inside of {name}: the address is computed wrongly, or the "
+        "program has nothing to do there and needs a mask."
+    )
     LIES_BEFORE = (
         "The address lies before {name}: an offset is negative, program numbers lead to the wrong tile, or a view made "
         "in Python begins before {name} does."
@@ -54,6 +58,9 @@ class Memory(Sentence):
     ONE_TOO_MANY = (
         "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. One element too many: is "
         "it <= where < is meant?"
+    )
+    FULL_TILES = (
+        "The address in line {line} leads outside of {name}. No mask is to blame: all tiles are full in this call."
     )
     MASK_OR_ADDRESS = (
         "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. If the mask is as you "
@@ -71,6 +78,10 @@ class Memory(Sentence):
     CORNERS_TOO_CLOSE = (
         "Programs overlap: corners in line {line} lie closer together than a tile is long. They count elements: the "
         "number of a tile times its size."
+    )
+    INTO_ANOTHER_TILE = (
+        "Programs overlap: what line {line} stores reaches into another program's tile. Corners count elements: the "
+        "number of a tile times its size, and from one part of a tile to the next the size of the part."
     )
     SAME_ADDRESS = (
         "Programs overlap: the address in line {line} is the same in several programs, or more programs are launched "
@@ -205,6 +216,8 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
     if not finding.masked and finding.lanes == 1:
         return Memory.ONE_ADDRESS(line=line, name=name)
     if not finding.masked:
+        if finding.astray == finding.lanes:
+            return Memory.NO_LANE_INSIDE(function=function, line=line, at=_at(evidence, finding), name=name)
         no_mask = Memory.NO_MASK if _dimensions(evidence, name) < 2 else Memory.NO_MASK_OF_TILE
         return no_mask(function=function, line=line, at=_at(evidence, finding), name=name)
     if finding.linear < 0 and not finding.between:
@@ -214,6 +227,9 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
         return unused(name=name)
     if finding.loaded:
         return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
+    tensor = evidence.argument(name)
+    if tensor is not None and finding.tile and not any(size % one for size in tensor.shape for one in finding.tile):
+        return Memory.FULL_TILES(line=line, name=name)
     mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else Memory.MASK_OR_ADDRESS
     return mask(function=function, line=line, at=_at(evidence, finding), name=name)
 
@@ -253,9 +269,22 @@ def _place(evidence: Evidence, finding: Finding, verb: str) -> Said:
     if finding.linear < 0:
         return Memory.SHOWN_BEFORE(**who, count=-finding.linear)
     if tensor is not None and tensor.dim() == 2 and tensor.is_contiguous():
-        row, column = divmod(finding.linear, max(tensor.shape[1], 1))
+        row, column = _row_and_column(finding, tensor.shape[1])
         return Memory.SHOWN_IN_ROWS(**who, row=row, column=column)
     return Memory.SHOWN_ELEMENT(**who, element=finding.linear)
+
+
+def _row_and_column(finding: Finding, columns: int) -> tuple[int, int]:
+    """Returns which element of a matrix an access means: past the end of a row lies the next row, and the lane that
+    begins a tile's row tells which of both is meant."""
+    columns = max(columns, 1)
+    if finding.lane and 0 <= finding.row_start < finding.linear:
+        row, column = divmod(finding.row_start, columns)
+        if finding.linear - finding.row_start == finding.lane:
+            return row, column + finding.lane
+        if finding.linear - finding.row_start == finding.lane * columns:
+            return row + finding.lane, column
+    return divmod(finding.linear, columns)
 
 
 def _neighbour_text(finding: Finding) -> str:
@@ -305,7 +334,9 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
         return Memory.UNUSED_AXES(axes=" and ".join(f"tl.program_id({axis})" for axis in unused))
     if finding.by_descriptor:
         whole = finding.in_loop and begins_a_tile(finding.element or [finding.linear], evidence.constants)
-        return Memory.SAME_TILE() if whole else Memory.CORNERS_TOO_CLOSE(line=finding.line)
+        several = any(len(kernel.store_lines) > 1 for kernel in evidence.kernels)
+        apart = Memory.INTO_ANOTHER_TILE if several else Memory.CORNERS_TOO_CLOSE
+        return Memory.SAME_TILE() if whole else apart(line=finding.line)
     if not finding.masked:
         store = Memory.SAME_ADDRESS if finding.lanes == 1 else Memory.STORE_RUNS_ON
         return store(line=finding.line)

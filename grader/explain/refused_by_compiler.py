@@ -52,6 +52,7 @@ class Compiler(Sentence):
     )
     GLOBAL = "{where}: a kernel sees no globals, and {name} is one: pass it as an argument, as {name}: tl.constexpr."
     PYTHON_FUNCTION = "{where}: the kernel calls {name}, a Python function: give it @triton.jit."
+    KERNEL_NAME = "{where}: a kernel's name is made of a to z, A to Z, 0 to 9 and _, and this one is {name}."
     NO_PARAMETER = "{where}: the launch passes {name}, which is no parameter of the kernel and no option of Triton's."
     PRINT = '{where}: print in a kernel wants a text first: tl.device_print("x", x).'
     F_STRING = '{where}: an f-string in a kernel can hold constants only: tl.device_print("N", N).'
@@ -136,6 +137,7 @@ class Compiler(Sentence):
     WARPS = "{where}: num_warps is {warps} in this call, and it has to be 1, 2, 4, 8, 16 or 32."
     CHAINED = "{where}: a comparison here has two sides: 0 <= rows < M is written (0 <= rows) & (rows < M)."
     NO_OPERATOR = "{where}: a kernel has no @: tl.dot(a, b, acc) multiplies two tiles and adds the product to acc."
+    NO_IN = "{where}: a kernel has no `{operator}`: compare with each, as in (a == b) | (a == c)."
     NO_POWER = "{where}: values of a kernel have no **: x * x is the square, and tl.sqrt(x) the root."
     OF_BITS = "{where}: {operator} is for whole numbers and masks, and here it meets {dtype}: x * x is the square."
     OF_WHOLE_NUMBERS = (
@@ -188,6 +190,10 @@ class Compiler(Sentence):
         "{where}: .element_ty is for the dtype of a pointer: that of a tile, or of a descriptor as c_desc.dtype, is "
         "the elements' already."
     )
+    DTYPE_CALLED = (
+        "{where}: a dtype is not called: x.to(tl.float32) converts a value, and tl.full((), 0.5, tl.float32) makes one "
+        "of a number."
+    )
     TEXT_FOR_DTYPE = "{where}: a text stands for a dtype: tl's have names of their own, as tl.float32."
     ONLY_FP32 = "{where}: a function gets {dtype} that computes in fp32 only: convert before, with .to(tl.float32)."
     TUPLE = "{where}: a tuple stands where one block, or one value, is expected."
@@ -218,6 +224,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"unsupported AST node type: Yield\b", Compiler.YIELD),
     (r"unsupported AST node type: (?P<statement>\w+)", Compiler.STATEMENT),
     (r"Boolean value of Tensor", Compiler.CONDITION),
+    (r"^invalid function identifier: (?P<name>.*)", Compiler.KERNEL_NAME),
     (r"Cannot access global variable (?P<name>\w+)", Compiler.GLOBAL),
     (r"Unsupported function referenced: <function (?P<name>\w+)", Compiler.PYTHON_FUNCTION),
     (r"Keyword argument (?P<name>\w+) was specified but unrecognised", Compiler.NO_PARAMETER),
@@ -263,6 +270,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"simultaneous multiple comparison", Compiler.CHAINED),
     (r"^no operator: @$", Compiler.NO_OPERATOR),
     (r"^no operator: \*\*$", Compiler.NO_POWER),
+    (r"^no operator: (?P<operator>(?:not )?in)$", Compiler.NO_IN),
     (r"^bits of (?P<dtype>\w+): (?P<operator>.)$", Compiler.OF_BITS),
     (r"^unexpected type (?P<dtype>fp\d+|bf16)", Compiler.OF_WHOLE_NUMBERS),
     (r"^an offset of (?P<dtype>\w+): (?P<name>.*)", Compiler.OFFSET),
@@ -287,6 +295,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
         Compiler.VALUES_AND_ADDRESSES,
     ),
     (r"^cannot cast .* to (?:<\[.*\], )?pointer<", Compiler.TO_A_POINTER),
+    (r"'dtype' object is not callable", Compiler.DTYPE_CALLED),
     (r"'str' object has no attribute '(?:is_int|to_ir)'", Compiler.TEXT_FOR_DTYPE),
     (r"Expected dtype \['fp32', 'fp64'\] but got (?P<dtype>(?!fp16)\w+)", Compiler.ONLY_FP32),
     (r"^cannot convert .* of type .*tuple", Compiler.TUPLE),

@@ -45,6 +45,11 @@ class Unwritten(Sentence):
         "{silent} of {total} programs write nothing to {name}, as if the kernel took axis 0 of the grid for axis 1 and "
         "axis 1 for axis 0. The grid{made} is {grid}: which axis counts what there, and in tl.program_id{read}?"
     )
+    MASKED_OFF = (
+        "{silent} of {total} programs load and store nothing: their masks are false in every lane. A mask compares the "
+        "offsets of a program's own lanes with the size."
+    )
+    NO_TURN = "{silent} of {total} programs load and store nothing: the loops around their accesses have no turn."
     WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
     ONE_BLOCK = (
         "Only the first {columns} columns of each row of {name} are written, one block: the store does not move with "
@@ -115,6 +120,10 @@ def _silent(evidence: Evidence, writers: Writers) -> Said | None:
     if silent > 0 and launch is not None and _axes_are_exchanged(launch, writers):
         made, read = _lines_of_axes(evidence, launch)
         return Unwritten.AXES_EXCHANGED(grid=str(tuple(launch.grid)), made=made, read=read, **found)
+    if silent > 0 and launch is not None and launch.idle >= silent:
+        kernel = evidence.kernel_of(launch)
+        no_turn = kernel is not None and kernel.stores_only_in_loops
+        return (Unwritten.NO_TURN if no_turn else Unwritten.MASKED_OFF)(silent=silent, total=total)
     return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
 
 

@@ -78,6 +78,15 @@ class Values(Sentence):
         "Digits are lost on the way: errors are {error:.3g} times what fp32 arithmetic explains, about the rounding of "
         "fp16."
     )
+    OUT_OF_RANGE = (
+        "Numbers on the way get too large or too small for their dtype: with 64 bits for every float {name} is right."
+    )
+    LARGEST_OF_16_BITS = "Line {line} makes {dtype} of what is computed with afterwards: {limit}"
+    STORED_IN_16_BITS = "Line {line} rounds to 16 bits, and {name} is fp32."
+    IN_TF32 = (
+        "The tl.dot in line {line} cuts fp32 to tf32, 11 significant bits, unless its input_precision chooses another "
+        'way: "tf32x3" and "ieee" keep the digits.'
+    )
     STAY_IN_FP32 = "Line {line} makes {dtype} of what is computed with afterwards: stay in fp32 up to the store."
     CONVERT_TO_FP32 = "Convert to fp32 before computing, and keep sums in fp32."
     FEW_DIGITS = "Digits are lost on the way: errors are up to {error:.3g} times the bound."
@@ -155,7 +164,8 @@ def _program_at(evidence: Compared, writers: Writers, number: int) -> tuple[int,
 def _as_it_shows(evidence: Compared) -> Verdict:
     """Returns the verdict on values of which no known mistake is the cause."""
     return (
-        _constant(evidence)
+        (_flushed(evidence) or _out_of_range(evidence) if evidence.formula_is_right else None)
+        or _constant(evidence)
         or _equal_lines(evidence)
         or _misplaced(evidence)
         or _special_values(evidence)
@@ -180,8 +190,7 @@ def _line_of_mistake(found: Hypothesis, evidence: Compared) -> int:
     if found.id == Cause.PADDING_COUNTED and found.by_subtraction:
         return the_only(kernel.line_of_subtracted_sum for kernel in kernels)
     if found.held is not None:
-        loads = (load for kernel in kernels for load in kernel.loads_with_other)
-        return the_only(load.line for load in loads if load.other == found.held)
+        return evidence.line_of_other(found.held)
     if found.id == "rounded-operands":
         return the_only(line for kernel in kernels for line in kernel.tf32_lines + kernel.rounded_operands)
     return 0
@@ -288,12 +297,40 @@ def _low_precision(evidence: Compared) -> Verdict | None:
     if not of_fp16:
         guessed = evidence.formula_is_right is None and (relative > UNIT_ROUNDOFF[torch.float16] or rounded_early)
         return None if guessed else _few_digits(evidence)
+    advice, line = _where_digits_go(evidence)
+    if advice is None:
+        return _few_digits(evidence)
     said = Values.ROUNDED_TO_FP16() if exact_bound else Values.LIKE_FP16(error=comparison.largest_error)
-    if len(evidence.roundings) != 1:
-        return failed(Cause.LOW_PRECISION, said, Values.CONVERT_TO_FP32(), kind="guess")
-    (found,) = evidence.roundings
-    advice, place = Values.STAY_IN_FP32(line=found.line, dtype=found.dtype), evidence.source_line(found.line)
-    return failed(Cause.LOW_PRECISION, said, advice, place, kind="guess", line=found.line)
+    return failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(line), kind="guess", line=line)
+
+
+def _where_digits_go(evidence: Compared) -> tuple[Said | None, int]:
+    """Returns what loses as many digits as fp16 does, and its line, 0 if there are several; None if nothing does."""
+    if len(evidence.roundings) == 1:
+        (found,) = evidence.roundings
+        return Values.STAY_IN_FP32(line=found.line, dtype=found.dtype), found.line
+    if evidence.roundings:
+        return Values.CONVERT_TO_FP32(), 0
+    if line := the_only(line for kernel in evidence.kernels for line in kernel.tf32_lines):
+        return Values.IN_TF32(line=line), line
+    narrow = the_only(line for kernel in evidence.kernels for line in kernel.narrowing_lines)
+    if narrow and evidence.wanted.dtype == torch.float32:
+        return Values.STORED_IN_16_BITS(line=narrow, name=evidence.returns), narrow
+    return None, 0
+
+
+def _out_of_range(evidence: Compared) -> Verdict | None:
+    """Returns the verdict on a right formula all of whose wrong elements are 0, infinite or NaN; None for others."""
+    wrong, out = evidence.comparison.wrong, evidence.comparison.out
+    if not evidence.formula_is_right or not bool((~out.isfinite() | (out == 0))[wrong].all()):
+        return None
+    said = Values.OUT_OF_RANGE(name=evidence.returns)
+    found = evidence.roundings[0] if len(evidence.roundings) == 1 else None
+    if found is None:
+        return failed(Cause.LOW_PRECISION, said, kind="guess")
+    limit = "its largest number is 65504." if found.dtype == "fp16" else "it has 8 significant bits."
+    advice = Values.LARGEST_OF_16_BITS(line=found.line, dtype=found.dtype, limit=limit)
+    return failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(found.line), kind="guess", line=found.line)
 
 
 def _few_digits(evidence: Compared) -> Verdict:

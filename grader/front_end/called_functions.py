@@ -31,6 +31,8 @@ def call_in_other_words(message: str, frames: list[FrameType], node: ast.AST | N
         return _of_a_call(message, frames, node)
     if isinstance(node, ast.BinOp | ast.AugAssign):
         return _of_an_operator(message, frames, node)
+    if isinstance(node, ast.Compare) and (unknown := {ast.In: "in", ast.NotIn: "not in"}.get(type(node.ops[0]))):
+        return f"no operator: {unknown}"
     value = node.value if isinstance(node, ast.Assign) else None
     if isinstance(value, ast.Attribute) and value.attr == "shape" and message.startswith(UNPACKED):
         return f"no shape: {_short(value.value)}"

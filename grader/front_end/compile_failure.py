@@ -22,6 +22,8 @@ def compile_failure(error: CompilationError, tree: ast.Module) -> Failure:
     refusals = [link for link in chain if isinstance(link, CompilationError)]
     last = chain[-1]
     message = refusals[-1].error_message or (text_of(last) if last is not refusals[-1] else "")
+    if isinstance(error.node, str):  # a kernel's name, which is refused before anything in the kernel is read
+        return Failure("compile", type(error).__name__, cut(error.src), _line_of(error.node, tree), error.node)
     if message == repr(last) and not isinstance(last, KeyError):  # as releases before 3.9 write it
         message = text_of(last) or message
     if isinstance(last, KeyError) and UNFINISHED.search(message):
@@ -44,11 +46,14 @@ def _line_of_node(error: CompilationError, tree: ast.Module) -> int:
 
     The error counts lines from the `def` of a function.
     """
-    name, line = _kernel_of(error), getattr(getattr(error, "node", None), "lineno", None)
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef) and function.name == name and line is not None:
-            return function.lineno + line - 1
-    return 0
+    line, above = getattr(error.node, "lineno", 0), _line_of(_kernel_of(error), tree)
+    return above + line - 1 if line and above else 0
+
+
+def _line_of(name: str, tree: ast.Module) -> int:
+    """Returns the line of the `def` of this function of the file; 0 if there is none."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return next((function.lineno for function in functions if function.name == name), 0)
 
 
 def text_of(error: BaseException) -> str:

@@ -126,7 +126,7 @@ def _operands(message: str, frames: list[FrameType], node: ast.AST | None) -> st
 def _without_dtype(message: str, node: ast.AST | None) -> str:
     """Returns the message about tl.zeros((BLOCK_N,)), which lacks its dtype."""
     is_zeros = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "zeros"
-    return "tl.zeros lacks its dtype" if is_zeros and "required argument: 'dtype'" in message else ""
+    return "tl.zeros lacks its dtype" if is_zeros and re.search(r"missing .* argument: 'dtype'", message) else ""
 
 
 def _accumulator(error: BaseException, frames: list[FrameType]) -> str:

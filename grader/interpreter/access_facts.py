@@ -29,6 +29,7 @@ class AccessFacts:
             "masked": masked or bool(access.attributes.get("boundaryCheck")),
             "has_other": access.name == "tt.load" and len(access.operands) > 2,
             "by_descriptor": by_descriptor,
+            "tile": list(access.operand_types[0].shape) if access.operand_types else [],
             "in_loop": access in self._homes and access in set(self._homes[access][0].in_loops()),
             "loaded": self._loaded(access) if access in self._homes and entry is not None else "",
         }

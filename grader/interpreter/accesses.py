@@ -127,6 +127,8 @@ def load(operation: Operation) -> Callable:
 
     def run(frame: Frame, pointers: np.ndarray, mask: np.ndarray | None = None, other: Any = None) -> np.ndarray:
         lanes = lanes_of(frame, pointers, mask, shape)
+        if frame.batch.notes_widths:
+            _note_widths(frame, operation, pointers, mask, dtype.itemsize)
         rest = None if other is None else as_raw(lanes.of(other))
         raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, operation, lanes.programs, lanes.logged, rest)
         values = as_values(raw, dtype)
@@ -141,6 +143,13 @@ def load(operation: Operation) -> Callable:
     return run
 
 
+def _note_widths(frame: Frame, operation: Operation, pointers: np.ndarray, mask: np.ndarray | None, item: int) -> None:
+    """Notes how wide this access may be, in the programs that are active here."""
+    whole, active = (frame.count, *operation.operand_types[0].shape), frame.everyone()
+    pointers, mask = (np.broadcast_to(one, whole)[active] for one in (pointers, True if mask is None else mask))
+    frame.batch.wide.note(operation.place.line, operation.operands[0], pointers, mask, item)
+
+
 def _note_masked_fill(frame: Frame, mask: np.ndarray, line: int) -> None:
     own = mask if frame.active is None else np.broadcast_to(mask, (frame.count, *mask.shape[1:]))[frame.active]
     if line not in frame.batch.unmasked_fills and not own.all():
@@ -153,6 +162,8 @@ def store(operation: Operation) -> Callable:
 
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> None:
         lanes = lanes_of(frame, pointers, mask, shape)
+        if frame.batch.notes_widths:
+            _note_widths(frame, operation, pointers, mask, values.dtype.itemsize)
         raw = as_raw(lanes.of(values))
         frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, operation, lanes.programs, lanes.logged)
 

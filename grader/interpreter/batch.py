@@ -13,7 +13,9 @@ import numpy as np
 from grader.interpreter.lost_offsets import Lost
 from grader.interpreter.memory import CheckedMemory
 from grader.interpreter.pipelined_loads import PipelinedLoop
+from grader.interpreter.wide_accesses import WideAccesses
 from grader.ttir.module import Operation, SourcePlace
+from grader.wire.messages import UNALIGNED
 
 MOST_STEPS = 3_000_000  # operations carried out in one launch; an operation counts once for a whole batch
 MOST_LANES = 1 << 35  # elements that these operations yield in total
@@ -88,12 +90,18 @@ class Batch:
     unmasked_fills: list[int] = field(default_factory=list)  # lines of masked loads without `other`
     broken: list[NotedPromise] = field(default_factory=list)
     lost: Lost = field(default_factory=Lost)
+    wide: WideAccesses = field(default_factory=WideAccesses)
     overflows: list[NotedOverflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
 
     def fill_of(self, line: int) -> str:
         """Returns the name of what masked lanes of a load in this line hold."""
         return self.fill if self.fill_lines is None or line in self.fill_lines else "poison"
+
+    @property
+    def notes_widths(self) -> bool:
+        """Whether wide accesses are of interest: the kernel breaks a promise about them, or is to be believed."""
+        return self.believes or any(one.what == UNALIGNED for one in self.broken)
 
     @property
     def count(self) -> int:

@@ -55,6 +55,7 @@ class InterpretedCall:
     inputs: list[np.ndarray]
     launches: list[Launch] = field(default_factory=list)
     broken: list[dict] = field(default_factory=list)
+    wide: list[dict] = field(default_factory=list)
     overflows: list[dict] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     steps: int = 0
@@ -81,6 +82,7 @@ class InterpretedCall:
             "accesses": [asdict(access) for access in self.memory.logged_accesses()],
             "meetings": [asdict(meeting) for meeting in self.memory.told_meetings()],
             "broken": self.broken,
+            "wide": self.wide,
             "overflows": self.overflows,
             "printed": self.printed,
             "steps": self.steps,
@@ -132,7 +134,7 @@ class InterpretedCall:
         except OutOfMemory as error:
             return Failure("kernel", "MemoryError", str(error), line, kernel)
         except (Unsupported, BadText) as error:
-            return Failure("not-known", type(error).__name__, str(error), line, kernel)
+            return Failure("not-known", type(error).__name__, str(error), getattr(error, "line", 0) or line, kernel)
         return None
 
     def _steps(self) -> Iterator[PlannedLaunch | Fill | PythonNumbers]:
@@ -207,6 +209,9 @@ class InterpretedCall:
             for broken in batch.broken:
                 what = {"what": broken.what, "line": broken.place.line, "variable": broken.place.variable}
                 self.broken.append(what | {"program": self.memory.name(broken.program)})
+            for key in batch.wide.possible:
+                bits = {"possible": batch.wide.possible[key], "misaligned": batch.wide.misaligned[key]}
+                self.wide.append({"access": [step.kernel, *key], **bits})
             for one in batch.overflows[: MOST_OVERFLOWS - len(self.overflows)]:
                 program = self.memory.name(one.program)
                 self.overflows.append({"dtype": one.dtype, "line": one.place.line, "program": program})

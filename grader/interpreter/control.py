@@ -129,7 +129,7 @@ def _for(operation: Operation, regions: list[Region], functions: dict[str, Ready
         distance = high.astype(np.int64) - low
         trips = np.maximum(-(-distance // np.maximum(step.astype(np.int64), 1)), 0)
         if low.dtype.itemsize < 8:  # the counter that ends the loop wraps around, and the loop goes on
-            after = np.where(trips > 0, low + trips * step, 0)
+            after = low + trips * step
             if after.max() > np.iinfo(low.dtype).max:
                 note(frame, COUNTER, operation, after > np.iinfo(low.dtype).max)
         if frame.active is not None:

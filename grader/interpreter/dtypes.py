@@ -11,7 +11,12 @@ from grader.ttir.module import Type
 
 
 class Unsupported(Exception):
-    """The text holds something that no table of the interpreter knows; the message names it."""
+    """The text holds something that no table of the interpreter knows; the message names it.
+
+    `line`: of the file, once the operation is known; 0 before.
+    """
+
+    line = 0
 
 
 F32 = np.dtype(np.float32)

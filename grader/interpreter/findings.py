@@ -26,8 +26,11 @@ class Seen:
     offset: int  # bytes from the buffer's first one
     program: list[int]
     other_program: list[int] | None
-    lanes: int  # lanes of this program that make the mistake
+    lanes: int  # of this program, in this access, masked ones left out
+    astray: int  # of these, those that make the mistake
     operation: Operation  # the access
+    lane: int  # how many lanes of its row of the tile come before the lane that shows it
+    row_start: int  # where the first of these leads, in bytes from the buffer's first one
     sharing: list[Argument] = field(default_factory=list)
 
 
@@ -44,13 +47,14 @@ class FindingReport:
         seen, argument = self.seen, self.seen.argument
         finding = Finding(self.kind, "", self.line, seen.program)
         finding.other_program, finding.count, finding.programs = seen.other_program, self.count, len(self.programs)
-        finding.lanes = seen.lanes
+        finding.lanes, finding.astray = seen.lanes, seen.astray
         if argument is None:
             return finding
         outside = self.kind.startswith("out-of-bounds")
         finding.argument, whole = argument.buffer.part_at(argument.view.offset if outside else seen.offset)
         if outside:
             finding.linear = argument.view.linear(seen.offset)
+            finding.lane, finding.row_start = seen.lane, argument.view.linear(seen.row_start)
             finding.between = argument.view.is_between(seen.offset)
             finding.neighbour = _neighbour(argument.buffer, seen, buffers)
         else:  # an element of the argument, whichever view of it the kernel was given

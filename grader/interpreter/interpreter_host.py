@@ -50,7 +50,7 @@ class InterpreterHost:
             texts = (blob[start : start + size].decode() for start, size in request.texts)
             kernels = {n: self._kernel(request, text, recorded.kernels[n]) for n, text in enumerate(texts) if text}
         except (Unsupported, BadText) as error:
-            failure = Failure("not-known", type(error).__name__, str(error))
+            failure = Failure("not-known", type(error).__name__, str(error), getattr(error, "line", 0))
             return {"kind": "ran", "error": asdict(failure)}, b""
         for kernel in kernels.values():
             kernel.begin_call()

@@ -9,6 +9,7 @@ of a batch are taken to run after the programs of all earlier batches.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -286,7 +287,7 @@ class CheckedMemory:
             self._report_sight(sight, part, owners, each, access)
         for loop in self.pipelined:
             if access.kind != "load":
-                loop.note_store(shadow, units, access.place.line)
+                loop.note_store(shadow, units, owners, access.place.line)
             elif (early := loop.early(shadow, units, owners, access.place.line)) is not None:
                 self._report("load-ahead-of-store", access, part.argument, *self._by_unit(part, owners, each), *early)
         if access.kind != "load" and buffer.read_only:
@@ -353,9 +354,13 @@ class CheckedMemory:
         if self.reports.needs(kind, buffer, line, turn):
             other = NOBODY if others is None else int(others[first])
             sharing = [a for a in self.arguments if a is not None and a.buffer is buffer and a is not argument]
-            lanes = int(np.count_nonzero(programs == program))
+            own = programs == program
+            lanes, astray = (int(np.count_nonzero(one)) for one in (own, own if bad is None else own & bad))
             named = [other] if kind == "load-ahead-of-store" else self._name_other(other)
-            seen = Seen(argument, int(offsets[first]), self.name(program), named, lanes, access.operation, sharing)
+            seen = Seen(
+                argument, int(offsets[first]), self.name(program), named, lanes, astray, access.operation,
+                *_begin_of_row(access, offsets, first), sharing,
+            )  # fmt: skip
             self.reports.show(kind, buffer, line, turn, seen)
         own = programs if bad is None else programs[bad]
         self.reports.count(kind, buffer, line, own.size, np.unique(own).tolist())
@@ -413,3 +418,17 @@ class CheckedMemory:
         A number counts the last axis of `buffer.last_grid` fastest.
         """
         return buffer.writers(view)
+
+
+def _begin_of_row(access: Access, offsets: np.ndarray, lane: int) -> tuple[int, int]:
+    """Returns how many lanes come before a lane in its row of the tile, and the offset of the first of these.
+
+    (0, its own offset) where the access goes through several parameters, and its lanes are not all here.
+    """
+    mask, shape = access.lanes or (None, ())
+    active = np.arange(math.prod(shape)) if mask is None else np.flatnonzero(np.broadcast_to(mask, shape))
+    if len(shape) < 2 or active.size != offsets.size:
+        return 0, int(offsets[lane])
+    row, columns = active // shape[-1], active % shape[-1]
+    first = int(np.argmax(row == row[lane]))
+    return int(columns[lane] - columns[first]), int(offsets[first])

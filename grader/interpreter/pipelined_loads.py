@@ -28,13 +28,12 @@ class PipelinedLoop:
     stages: int
     lines: frozenset[int]
     iteration: int = 0
-    stored: dict[Shadow, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # by unit: iteration, line
+    stored: dict[Shadow, np.ndarray] = field(default_factory=dict)  # iteration, program and line of the last, by unit
 
-    def note_store(self, shadow: Shadow, units: Units, line: int) -> None:
-        if shadow not in self.stored or self.stored[shadow][0].size != shadow.count:
-            self.stored[shadow] = np.full(shadow.count, NEVER, np.int64), np.zeros(shadow.count, np.int32)
-        iterations, lines = self.stored[shadow]
-        iterations[units], lines[units] = self.iteration, line
+    def note_store(self, shadow: Shadow, units: Units, owners: np.ndarray, line: int) -> None:
+        if shadow not in self.stored or len(self.stored[shadow]) != shadow.count:
+            self.stored[shadow] = np.full((shadow.count, 3), NEVER, np.int64)
+        self.stored[shadow][units] = np.stack(np.broadcast_arrays(self.iteration, owners, line), axis=1)
 
     def early(
         self, shadow: Shadow, units: Units, owners: np.ndarray, line: int
@@ -42,11 +41,12 @@ class PipelinedLoop:
         """Returns for each unit of a load whether the load would have begun before the program's own store, and the
         store's line; None if no unit is such."""
         known = self.stored.get(shadow)
-        if line not in self.lines or known is None or known[0].size != shadow.count or shadow.writer is None:
+        if line not in self.lines or known is None or len(known) != shadow.count:
             return None
-        ago = self.iteration - known[0][units]
-        bad = (ago > 0) & (ago < self.stages) & (shadow.writer[units] == owners)
-        return (bad, known[1][units]) if bad.any() else None
+        iterations, programs, lines = known[units].T
+        ago = self.iteration - iterations
+        bad = (ago > 0) & (ago < self.stages) & (programs == owners)
+        return (bad, lines) if bad.any() else None
 
 
 def pipelined_loops(module: Module, stages: int) -> dict[Operation, PipelinedLoop]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from grader.interpreter import offset_checks, promises
 from grader.interpreter.control import ReadyFunction, run_region
+from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.frame import Frame, ReadyBlock, ReadyOperation
 from grader.interpreter.known_operations import ACCESSES, entry_of
 from grader.interpreter.left_open import OtherOutcomes, products_in
@@ -70,9 +71,15 @@ class ReadyKernel:
         return self.blocks[-1]
 
     def _step(self, operation: Operation) -> ReadyOperation:
-        entry = entry_of(operation.name)
+        try:
+            return self._made_ready(operation, entry_of(operation.name))
+        except Unsupported as what:
+            what.line = what.line or operation.place.line
+            raise
+
+    def _made_ready(self, operation: Operation, entry: OperationEntry) -> ReadyOperation:
         leads = bool(self._leading.intersection(operation.results))
-        if (contracted := self._contracted(operation)) is not None and not leads:
+        if not leads and (contracted := self._contracted(operation)) is not None:
             return contracted
         run, stateful = self._prepared(operation, entry), entry.stateful
         checked = offset_checks.with_checks(operation, run, stateful, leads)

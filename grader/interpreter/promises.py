@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from grader.interpreter.accesses import element
 from grader.interpreter.batch import KernelFault, NotedPromise
 from grader.interpreter.dtypes import spelled_out
 from grader.interpreter.frame import Frame
 from grader.interpreter.registry import carries_out
-from grader.ttir.module import Operation
+from grader.ttir.module import Operation, Type
 from grader.wire.messages import ASSUME, MAX_CONSTANCY, MAX_CONTIGUOUS, MULTIPLE_OF, UNALIGNED
 
 # The text's name of a hint -> the kernel's.
-CONTIGUITY = "tt.contiguity"
-HINTS = {"tt.divisibility": MULTIPLE_OF, CONTIGUITY: MAX_CONTIGUOUS, "tt.constancy": MAX_CONSTANCY}
+CONTIGUITY, DIVISIBILITY = "tt.contiguity", "tt.divisibility"
+HINTS = {DIVISIBILITY: MULTIPLE_OF, CONTIGUITY: MAX_CONTIGUOUS, "tt.constancy": MAX_CONSTANCY}
 WIDEST = 32  # elements of a byte that one thread moves at once, on the GPUs that move most
 MOST_BROKEN, MOST_PRINTED = 16, 64
 SHOWN = 8  # elements of a printed tensor
@@ -36,18 +37,18 @@ def with_hints(operation: Operation, run: Callable, stateful: bool) -> Callable:
     The returned function takes the frame before the operands. In a batch that believes, it returns the values that
     tl.max_contiguous promises, unchecked.
     """
-    shape = operation.result_types[0].shape
+    shape, step = operation.result_types[0].shape, _step_of(operation.result_types[0])
     promised = {name: _per_axis(operation.attributes[name]) for name in HINTS if name in operation.attributes}
 
     def checked(frame: Frame, *operands: Any) -> Any:
         out = run(frame, *operands) if stateful else run(*operands)
         if frame.batch.believes:
-            return _believed(spelled_out(out, shape), promised.get(CONTIGUITY, []))
-        bad = _false_hint(spelled_out(out, shape), promised)
+            return _believed(spelled_out(out, shape), promised, step)
+        bad = _false_hint(spelled_out(out, shape), promised, step)
         if bad is not None:
             note(frame, HINTS[bad[0]], operation, bad[1])
             if bad[0] == CONTIGUITY:
-                note(frame, UNALIGNED, operation, _unaligned(spelled_out(out, shape), promised))
+                note(frame, UNALIGNED, operation, _unaligned(spelled_out(out, shape), promised, step))
         return out
 
     return checked
@@ -58,36 +59,51 @@ def _per_axis(value: Any) -> list[int]:
     return [int(one) for one in values] if isinstance(values, (list, tuple)) else [int(values)]
 
 
-def _believed(x: np.ndarray, contiguity: list[int]) -> np.ndarray:
-    """Returns x as tl.max_contiguous promises it: in runs, as long as an access of a thread, values count up by 1.
+def _step_of(kind: Type) -> int:
+    """Returns what lies between neighbours of a run: 1, or the bytes of an element between addresses."""
+    return element(kind).itemsize if kind.kind == "pointer" else 1
+
+
+def _believed(x: np.ndarray, promised: dict[str, list[int]], step: int) -> np.ndarray:
+    """Returns x as tl.max_contiguous promises it: in runs, as long as an access of a thread, values count up by 1, from
+    a multiple of what tl.multiple_of says.
 
     A thread that moves several elements at once takes the address of the first for all of them.
     """
-    for axis, number in enumerate(contiguity):
+    multiples = promised.get(DIVISIBILITY, [])
+    for axis, number in enumerate(promised.get(CONTIGUITY, [])):
         length = min(number, WIDEST)
         if length > 1 and x.ndim > axis + 1 and x.shape[axis + 1] % length == 0:
             moved = np.moveaxis(x, axis + 1, -1)
-            runs = moved.reshape(*moved.shape[:-1], -1, length)
-            believed = runs[..., :1] + np.arange(length, dtype=x.dtype)
+            firsts = moved.reshape(*moved.shape[:-1], -1, length)[..., :1]
+            firsts = firsts - firsts % _multiple(length, step, multiples, axis)
+            believed = firsts + np.arange(length, dtype=x.dtype) * step
             x = np.moveaxis(believed.reshape(moved.shape), -1, axis + 1)
     return x
 
 
-def _unaligned(x: np.ndarray, promised: dict[str, list[int]]) -> np.ndarray:
-    """Returns bools by program: true where an access of a thread would begin at no multiple of its own length.
+def _unaligned(x: np.ndarray, promised: dict[str, list[int]], step: int) -> np.ndarray:
+    """Returns bools by program: true where an access of a thread, of 2, 4 ... neighbours, would begin at no multiple of
+    its own length.
 
     Rows that wrap around begin again in the middle of a run: 64, ..., 70, 0 and then 1, where 72 was promised.
     """
     bad = np.zeros(len(x), bool)
-    for axis, (number, multiple) in enumerate(zip(promised[CONTIGUITY], promised.get("tt.divisibility", []))):
-        length = math.gcd(min(number, WIDEST), multiple)
-        if length > 1 and x.ndim > axis + 1:
-            firsts = np.moveaxis(x, axis + 1, -1)[..., ::length]
-            bad |= (firsts % length != 0).reshape(len(x), -1).any(axis=1)
+    for axis, number in enumerate(promised[CONTIGUITY]):
+        most = _multiple(min(number, WIDEST), step, promised.get(DIVISIBILITY, []), axis) // step
+        for width in (2 << power for power in range(most.bit_length() - 1)):
+            if x.ndim > axis + 1:
+                firsts = np.moveaxis(x, axis + 1, -1)[..., ::width]
+                bad |= (firsts % (width * step) != 0).reshape(len(x), -1).any(axis=1)
     return bad
 
 
-def _false_hint(x: np.ndarray, promised: dict[str, list[int]]) -> tuple[str, np.ndarray] | None:
+def _multiple(length: int, step: int, multiples: list[int], axis: int) -> int:
+    """Returns the number of which an access of up to `length` neighbours begins at a multiple, as it is promised."""
+    return math.gcd(length * step, multiples[axis]) if axis < len(multiples) else 1
+
+
+def _false_hint(x: np.ndarray, promised: dict[str, list[int]], step: int) -> tuple[str, np.ndarray] | None:
     """Returns the first promise that does not hold, and a bool array by program, true where it is broken.
 
     None if all hold.
@@ -97,7 +113,7 @@ def _false_hint(x: np.ndarray, promised: dict[str, list[int]]) -> tuple[str, np.
         for axis, number in enumerate(numbers):
             if number <= 1 or (x.ndim > 1 and axis + 1 >= x.ndim):
                 continue
-            if name == "tt.divisibility":  # of the first element of each contiguous run
+            if name == DIVISIBILITY:  # of the first element of each contiguous run
                 run = contiguity[axis] if axis < len(contiguity) else 1
                 firsts = np.moveaxis(x, axis + 1, -1)[..., :: max(run, 1)] if x.ndim > 1 else x
                 wrong = firsts % number != 0
@@ -106,7 +122,7 @@ def _false_hint(x: np.ndarray, promised: dict[str, list[int]]) -> tuple[str, np.
                 if size % number:
                     continue
                 runs = np.moveaxis(x, axis + 1, -1).reshape(len(x), -1, number)
-                wrong = np.diff(runs, axis=-1) != (1 if name == CONTIGUITY else 0)
+                wrong = np.diff(runs, axis=-1) != (step if name == CONTIGUITY else 0)
             bad = wrong.reshape(len(x), -1).any(axis=1)
             if bad.any():
                 return name, bad

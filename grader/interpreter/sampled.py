@@ -31,6 +31,7 @@ MOST_LANES = 1 << 25  # elements that the operations of a launch yield; no furth
 MOST_LANES_OF_ONE = 1 << 26  # a program that goes on for this many more is given up
 MOST_STEPS = 100_000  # operations of a launch: a program that goes through millions of rows is left to a GPU
 MOST_NUMBERED = 1 << 31  # only programs below this number are chosen
+APART = (1 << 20, 1 << 16, 1 << 10, 1 << 8)  # distances of programs whose numbers have the same lower bits
 
 
 class SampledCall(InterpretedCall):
@@ -110,7 +111,8 @@ def _content(table: np.ndarray, view: BufferView) -> Callable[[np.ndarray], np.n
 
 
 def programs_of(grid: tuple[int, ...], count: int, seed: int) -> list[int]:
-    """Returns the numbers of at most `count` programs: the first, the last, corners of the grid, and random programs.
+    """Returns the numbers of at most `count` programs: the first, the last, corners of the grid, programs a power of
+    two apart, which a number of fewer bits takes for the same one, and random programs.
 
     A number counts the first axis fastest.
     """
@@ -121,5 +123,19 @@ def programs_of(grid: tuple[int, ...], count: int, seed: int) -> list[int]:
     corners = [(c * y + b) * x + a for c in (0, z - 1) for b in (0, y - 1) for a in (0, x - 1)]
     numbers = np.random.default_rng(seed)
     drawn = (int(number) for number in numbers.integers(0, total, 8 * count))
-    chosen = dict.fromkeys(number for number in itertools.chain([0, total - 1], corners, drawn))
+    chosen = dict.fromkeys(itertools.chain([0, total - 1], corners, _powers_apart(grid, numbers), drawn))
     return [number for number in chosen if number < MOST_NUMBERED][:count]
+
+
+def _powers_apart(grid: tuple[int, ...], numbers: np.random.Generator) -> list[int]:
+    """Returns the number of a random program, and of programs that lie these distances further along the longest
+    axis."""
+    axis = max(range(len(grid)), key=lambda axis: grid[axis])
+    distances = [distance for distance in APART if distance < grid[axis]]
+    if not distances:
+        return []
+    first = [int(numbers.integers(0, length)) for length in grid]
+    first[axis] = int(numbers.integers(0, grid[axis] - distances[0]))
+    step = math.prod(grid[:axis])
+    number = first[0] + grid[0] * (first[1] + grid[1] * first[2])
+    return [number + step * distance for distance in (0, *distances)]

@@ -3,8 +3,10 @@
 tl.max_contiguous(x, 64) lets one thread load several neighbours at once, from the address of the first. If x is clamped
 at the end of a matrix, as by tl.where(x < M, x, 0), the hint is false for lanes past the end. These lanes then load
 other elements, and nothing of them is stored: many kernels hold hints of this kind, and they are no mistake. With x % M
-the hint is a mistake: later groups of neighbours begin at odd offsets, and a wide load there ends with a misaligned
-address (H100, Triton 3.6, fp16, M = 71, a stored column by column).
+later groups of neighbours begin at odd offsets, and a wide load there ends with a misaligned address: so on an H100
+where columns begin at multiples of 16 bytes (fp16, M = 71, columns 80 apart: loads of 16 bytes). Where they do not
+(71 apart: loads of 2 bytes), nothing tells the compiler that neighbours begin at multiples: no load is wide, and that
+hint is no mistake either.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from grader.explain.broken_promises import broken, harmless
 from grader.explain.verdict import Verdict
 from grader.operations.comparison import bits_of, other_bits
 from grader.operations.evidence import Evidence
-from grader.wire.messages import MAX_CONTIGUOUS
-from grader.wire.reply import Reply
+from grader.wire.messages import MAX_CONTIGUOUS, UNALIGNED
+from grader.wire.reply import Reply, WideAccess
 
+OF_ONE_ACCESS = (MAX_CONTIGUOUS, UNALIGNED)  # promises with a known meaning for a single access of a thread
 OF_LOADS = ("out-of-bounds-load", "wild-pointer", "uninitialised-read")  # kinds of findings
 
 
@@ -27,15 +30,26 @@ def broken_promise(evidence: Evidence, believing: Callable[[], Reply]) -> tuple[
     believing: interprets the call once more, with values as they are promised, and returns the reply.
     """
     promises = evidence.reply.broken
-    others = [
-        promise for promise in promises if promise.what != MAX_CONTIGUOUS
-    ]  # tl.max_contiguous has a known meaning for a single access
+    others = [promise for promise in promises if promise.what not in OF_ONE_ACCESS]
     if others:
         return broken(evidence, others[0]), ""
-    changed = _first_changed(evidence.reply, believing())
+    reply = believing()
+    unaligned = next((promise for promise in promises if promise.what == UNALIGNED), None)
+    if unaligned is not None and _has_misaligned_access(evidence.reply.wide, reply.wide):
+        return broken(evidence, unaligned), ""
+    changed = _first_changed(evidence.reply, reply)
     if changed is None:
         return None, harmless(evidence, promises[0])
     return broken(evidence, promises[0], changed), ""
+
+
+def _has_misaligned_access(first: list[WideAccess], believed: list[WideAccess]) -> bool:
+    """Returns whether an access may be so wide where promises are believed that it is misaligned in truth."""
+    possible: dict[tuple[int, ...], int] = {}
+    for one in believed:
+        key = tuple(one.access)
+        possible[key] = possible.get(key, one.possible) & one.possible
+    return any(possible.get(tuple(one.access), 0) & one.misaligned for one in first)
 
 
 def _first_changed(first: Reply, believed: Reply) -> str | None:

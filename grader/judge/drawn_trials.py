@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from grader.course.calls_toward import calls_toward, calls_within
 from grader.course.drawn_calls import drawn_calls
 from grader.course.exercise import Exercise
-from grader.course.large_calls import large_calls
+from grader.course.large_calls import is_sampled, large_calls
 from grader.course.promise import DrawnCall, StatedPromise
 from grader.course.simpler_calls import smallest
 from grader.course.trial import Trial, trial_of
@@ -127,11 +127,18 @@ def _of_values(judge: Judge, trial: Trial) -> Verdict:
 def _beyond(judge: Judge, trials: DrawnTrials, after: int) -> Verdict | None:
     """Returns what is wrong with calls outside of the promise or up to its limits, or why these are not judged."""
     refused = (judge.judged(trial, judge.refusal(asked)) for trial, asked in trials.unpromised(after))
-    large = (judge.judged(trials.of(call), lambda trial: _large(judge, trial)) for call in trials.large(after))
+    large = (_large(judge, trials, call) for call in trials.large(after))
     return next((one for one in chain(refused, large) if one.outcome == FAIL or one.id == UNJUDGED), None)
 
 
-def _large(judge: Judge, trial: Trial) -> Verdict:
+def _large(judge: Judge, trials: DrawnTrials, call: DrawnCall) -> Verdict:
+    if not is_sampled(trials.promise, call):
+        # Once: what differs from call to call shows in smaller calls, too.
+        return judge.judged(trials.of(call), lambda trial: judge.values(trial, twice=False, blame=False)[0])
+    return judge.judged(trials.of(call), lambda trial: _sample(judge, trial))
+
+
+def _sample(judge: Judge, trial: Trial) -> Verdict:
     verdict = judge.in_a_sample(trial, SOME_PROGRAMS)
     return judge.in_full(trial) if verdict.id == UNJUDGED and judge.run.replays is not None else verdict
 

@@ -174,7 +174,7 @@ class Interpreted:
             )
             for one, ref in zip(wanted, self._reference(trial, inputs), strict=True)
         ]
-        right = [one.returns for one in found if one.comparison.right]
+        right = [one.returns for one in found if one.comparison.right and one.wanted.bound != UNJUDGED]
         return [replace(one, right_results=right) for one in found]
 
     def _is_right_with_plain_layouts(self, trial: Trial, inputs: list[Argument]) -> bool:
@@ -276,7 +276,7 @@ class Interpreted:
         """
         early = self._before_values(trial, inputs, second)
         if early is not None:
-            found = self._left_open(trial, inputs, second)
+            found = self._left_open(trial, inputs, first, second)
             return found or second_calls.not_in_the_first(early, trial.exercise.entry)
         changed = _changed(first, second)
         if not changed and not second.findings:
@@ -285,7 +285,7 @@ class Interpreted:
         right = all(evidence.comparison.right for evidence in results)
         if right and not second.findings and any(one.rounds for one in second.left_open):
             return None
-        if (not right or second.findings) and (found := self._left_open(trial, inputs, second)) is not None:
+        if (found := self._left_open(trial, inputs, first, second)) is not None:
             return found
         memory = memory_verdict(results[0])
         if memory is not None:
@@ -303,12 +303,13 @@ class Interpreted:
             return _order_matters(changed[0], first, second)
         return second_calls.another_result(changed[0], results[0].wanted.is_alone)
 
-    def _left_open(self, trial: Trial, inputs: list[Argument], second: Reply) -> Verdict | None:
-        """Returns the verdict on a result that is right only as long as what the language leaves open comes out as
-        usual; None if none of it changes the result by itself."""
+    def _left_open(self, trial: Trial, inputs: list[Argument], first: Reply, second: Reply) -> Verdict | None:
+        """Returns the verdict on a result that is as in the first call only as long as what the language leaves open
+        comes out as usual; None if none of it changes the result by itself, by more than a rounding may."""
         for one in sorted(second.left_open, key=lambda one: (one.line, one.kind)):
             alone = self.run.call(trial, inputs, other=self._other, other_at=[one.kind, one.line])
-            if alone.error is not None or alone.findings or not self._is_right(trial, inputs, alone):
+            changed = alone.error is not None or alone.findings or (not one.rounds and _changed(first, alone))
+            if changed or not self._is_right(trial, inputs, alone):
                 return open_outcomes.depends(self._evidence(trial, inputs, second, wanted_of(trial)[0]), one)
         return None
 

@@ -31,7 +31,7 @@ from grader.judge.history import Kernels
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, without_values
-from grader.numerics.data_sets import Data, generator_for, seed_place
+from grader.numerics.data_sets import TOGETHER, Data, generator_for, seed_place
 from grader.numerics.drawn_pages import ENTRIES, entries_in
 from grader.numerics.layouts import CONTIGUOUS
 from grader.operations.comparison import compare
@@ -41,15 +41,11 @@ from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import PlannedLaunch, steps_with
 from grader.wire.reply import Reply, Sampled
 
-PROGRAMS, SOME_PROGRAMS, FEW_PROGRAMS = 12, 6, 2  # programs of a launch
+PROGRAMS, SOME_PROGRAMS, FEW_PROGRAMS = 12, 10, 2  # programs of a launch
 MANY = 8192  # multiprocessors: a program that loops over tiles gets few of them
 MOST_COMPARED = 1 << 20  # elements of the part of a result in which a program's elements are compared
 FEW = 512  # elements from each end of a program's, where its part is larger
-# Draws whose elements are independent. ("below" puts two fixed values in, which does not matter here.)
-ONE_BY_ONE = ("normal", "uniform", "integers", "whole", "below", "bits")
-TOGETHER = ("slots", "paged table", "paged lengths")  # draws whose elements differ from each other: made in full
 MOST_TOGETHER = 1 << 20  # elements
-BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
 NEEDS_GPU = "needs a GPU"
 MOST_BYTES = 40 << 30  # of memory for a call, scratch included: many GPUs have no room for it
 TOO_MUCH = ("endless", "not-known", "memory")
@@ -162,7 +158,7 @@ def table_of(run: Run, trial: Trial, number: int) -> torch.Tensor | None:
     generator = generator_for(run.seed, run.folder.id, trial.name, short_dtype(trial.dtype), seed_place(data, number))
     if data.steps[0][0] in TOGETHER and data.elements <= MOST_TOGETHER:
         return replace(data, layout=CONTIGUOUS).tensor(trial.dtype, generator).flatten()
-    if data.is_shared or data.steps[0][0] not in ONE_BY_ONE or any(step[0] in BY_ROWS for step in data.steps):
+    if not data.is_one_by_one:
         return None
     return replace(data, shape=(ENTRIES,), layout=CONTIGUOUS).tensor(trial.dtype, generator)
 
@@ -180,28 +176,29 @@ class Stored:
 
 
 def _of_result(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Tensor]) -> Verdict | None:
-    """Returns what is wrong with what a result's programs have stored. Of several launches nothing can be told, unless
-    all programs ran: what one of them makes is made of what others leave."""
+    """Returns what is wrong with what a result's programs have stored. Of several launches, and without a cut, nothing
+    can be told unless all programs ran: what one of them makes is made of what others leave."""
+    cut = Cut.of(evidence.exercise.cut)
+    # A cut that leaves out a tensor tells the shapes of results, and rows on a GPU.
+    is_cut = evidence.returns in cut.results and {name for name, _ in evidence.tensors} <= cut.inputs.keys()
     if len(evidence.reply.launches) == 1:
-        return _of_one_launch(evidence, sampled, tables)
+        found = _of_one_launch(evidence, sampled)
+        if found is not None or is_cut:
+            return found or _first_wrong(evidence, cut, sampled, _by_program(_stored(sampled)), tables)
     if not sampled.all_ran:
         return None
     ranks = {name: tensor.dim() for name, tensor in evidence.tensors}
-    cut = Cut.whole(ranks, {evidence.returns: len(sampled.shape)})
-    return _first_wrong(evidence, cut, sampled, _by_program(_stored(sampled)), tables)
+    whole = Cut.whole(ranks, {evidence.returns: len(sampled.shape)})
+    return _first_wrong(evidence, whole, sampled, _by_program(_stored(sampled)), tables)
 
 
-def _of_one_launch(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Tensor]) -> Verdict | None:
-    parts, cut = _by_program(_stored(sampled)), Cut.of(evidence.exercise.cut)
-    if not evidence.wanted.is_updated:
-        counts = [mine.programs.numel() for _, mine in parts]
-        found = _too_few(evidence, sampled, counts) or _stored_again(evidence, sampled)
-        found = found or _end_left_out(evidence, sampled, parts)
-        if found is not None:
-            return found
-    if evidence.returns not in cut.results or not {name for name, _ in evidence.tensors} <= cut.inputs.keys():
-        return None  # a cut that leaves out a tensor tells the shapes of results, and rows on a GPU
-    return _first_wrong(evidence, cut, sampled, parts, tables)
+def _of_one_launch(evidence: Evidence, sampled: Sampled) -> Verdict | None:
+    """Returns what the places alone show that the programs of a launch have stored at; None if they show nothing."""
+    if evidence.wanted.is_updated:
+        return None
+    parts = _by_program(_stored(sampled))
+    found = _too_few(evidence, sampled, [mine.programs.numel() for _, mine in parts])
+    return found or _stored_again(evidence, sampled) or _end_left_out(evidence, sampled, parts)
 
 
 def _first_wrong(

@@ -25,7 +25,7 @@ class PackedCall:
         """
         call, reply = self.call, ran or Reply()
         reply.error = call.error or reply.error
-        reply.refusals, reply.threads, reply.processes = call.refusals, call.threads, call.processes
+        reply.refusals, reply.processes = call.refusals, call.processes
         reply.result = call.returned
         reply.configurations = call.usable_configs
         written = (step for step in steps_with(call.steps, 0) if isinstance(step, (Fill, recorded_parts.PythonNumbers)))

@@ -20,6 +20,10 @@ from grader.numerics.layouts import CONTIGUOUS, Layout
 from grader.numerics.paged_draws import Step, step
 from grader.numerics.poison import poison_
 
+# Draws whose elements are independent. ("below" puts two fixed values in, which does not matter in a large tensor.)
+ONE_BY_ONE = ("normal", "uniform", "integers", "level", "whole", "below", "bits")
+TOGETHER = ("slots", "paged table", "paged lengths")  # draws whose elements differ from each other, of small tensors
+BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
 OF_ALL = -1  # the place that gives all arguments drawn together the same seed
 
 
@@ -87,10 +91,10 @@ class Data:
         """The same data set, contiguous and with memory of its own."""
         return replace(self, layout=CONTIGUOUS, same_as="", part_of="")
 
-    def transposed(self) -> Data:
-        """Returns the same matrix, stored column by column: strides (1, M). With more dimensions, the last two are
-        swapped."""
-        return replace(self, layout=layouts.transposed(len(self.shape)))
+    def transposed(self, multiple: int = 1) -> Data:
+        """Returns the same matrix, stored column by column: strides (1, M), or with columns that begin at multiples of
+        a number of elements. With more dimensions, the last two are swapped."""
+        return replace(self, layout=layouts.transposed(len(self.shape), multiple=multiple))
 
     def stored_as(self, *order: int) -> Data:
         """Returns the same tensor, its dimensions in this order in memory, the outermost first: a [B, H, S, D] view of
@@ -134,6 +138,12 @@ class Data:
     def leaves_no_hole(self) -> bool:
         """True where all of the argument's memory gets a value."""
         return self.layout.fits_together and not self.is_output
+
+    @property
+    def is_one_by_one(self) -> bool:
+        """True where each element could be drawn alone, as it is for tensors that no memory holds."""
+        draw, *changes = self.steps or (("",),)
+        return draw[0] in ONE_BY_ONE and not (self.is_shared or any(change[0] in BY_ROWS for change in changes))
 
     @property
     def elements(self) -> int:
@@ -343,6 +353,11 @@ def large(*shape: int) -> Data:
     """Returns values as large as the dtype's largest number: a sum of two may be infinite, and a difference is not
     lost."""
     return replace(normal(*shape), about="near the largest number").then("of the largest", 0.15)
+
+
+def level(*shape: int) -> Data:
+    """Returns 1 everywhere."""
+    return Data(shape, (("level",),))
 
 
 def subnormal(*shape: int) -> Data:

@@ -21,13 +21,16 @@ def entries_in(
     """Returns the numbers of elements' entries in a table of `table` entries, as entries_of does.
 
     A table with an entry for each element of an argument is that argument, in order. The argument's view has this
-    shape, these strides and this first element, and is a vector, or rows of vectors without a gap between them.
+    shape, these strides and this first element; what lies in a hole is an element before it.
     """
-    last = max(1, strides[-1]) if strides else 1
-    in_a_row = all(stride == last * math.prod(shape[axis + 1 :]) for axis, stride in enumerate(strides))
-    if math.prod(shape) != table or len(shape) > 1 and not in_a_row:
+    if math.prod(shape) != table:
         return entries_of(elements)
-    return ((elements - first) // last).clip(0, table - 1)  # holes hold what is before them
+    left, entries = np.maximum(elements - first, 0), np.zeros(elements.shape, np.int64)
+    for axis in sorted(range(len(shape)), key=lambda axis: strides[axis], reverse=True):
+        if strides[axis]:
+            at = np.minimum(left // strides[axis], shape[axis] - 1)
+            left, entries = left - at * strides[axis], entries + at * math.prod(shape[axis + 1 :])
+    return entries
 
 
 def entries_of(elements: np.ndarray) -> np.ndarray:

@@ -22,6 +22,10 @@ def _uniform(size: tuple[int, ...], generator: torch.Generator, precision: torch
     return torch.rand(size, dtype=precision, **on(generator))
 
 
+def _level(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
+    return torch.ones(size, dtype=precision, device=generator.device)
+
+
 def _integers(size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype) -> torch.Tensor:
     return torch.randint(-1, 2, size, dtype=torch.int8, **on(generator)).to(precision)
 
@@ -144,10 +148,20 @@ def _slots(
     count = math.prod(size)
     taken = min(count - math.ceil(nowhere * count), below)
     ends = torch.tensor([0, below - 1][: min(taken, below)], dtype=torch.int64, device=generator.device)
-    others = torch.randperm(max(0, below - 2), **on(generator))[: taken - len(ends)] + 1
+    others = _distinct(taken - len(ends), max(0, below - 2), generator) + 1
     values = torch.full((count,), -1, dtype=torch.int64, device=generator.device)
     values[torch.randperm(count, **on(generator))[:taken]] = torch.cat([ends, others])
     return values.view(size)
+
+
+def _distinct(count: int, below: int, generator: torch.Generator) -> torch.Tensor:
+    """Draws different whole numbers, in any order; without a list of all of them where few are drawn of many."""
+    if below < 1 << 24:
+        return torch.randperm(below, **on(generator))[:count]
+    found = torch.randint(0, below, (0,), **on(generator))
+    while len(found) < count:
+        found = torch.cat([found, torch.randint(0, below, (2 * count,), **on(generator))]).unique()
+    return found[torch.randperm(len(found), **on(generator))[:count]]
 
 
 def _fitting(values: torch.Tensor, number: float) -> float | int:
@@ -208,7 +222,8 @@ def _amid(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tenso
 
 
 DRAWS: dict[str, Callable[..., torch.Tensor]] = DRAWS_OF_PAGES | {
-    "normal": _normal, "uniform": _uniform, "integers": _integers, "one hot": _one_hot, "falling": _falling,
+    "normal": _normal, "uniform": _uniform, "level": _level, "integers": _integers, "one hot": _one_hot,
+    "falling": _falling,
     "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
     "bits": _bits, "below": _below, "slots": _slots, "around fp16's largest": _around_fp16_max, "peak": _peak,
     "falling down": _falling_down, "cancelling down": _cancelling_down, "codes": _codes, "a code each": _a_code_each,

@@ -119,11 +119,13 @@ def _inner(rank: int, last: int, before: int, other: int) -> tuple[int, ...]:
     return (*(other,) * (rank - 2), before, last)[-rank:] if rank else ()
 
 
-def transposed(rank: int = 2, padding: int = 0) -> Layout:
-    """Returns a layout that swaps the last two dimensions in memory: a matrix is stored column by column."""
+def transposed(rank: int = 2, padding: int = 0, multiple: int = 1) -> Layout:
+    """Returns a layout that swaps the last two dimensions in memory: a matrix is stored column by column, in columns
+    longer than in the view by `padding` elements, and then up to the next multiple."""
     name = f"transposed, columns padded by {padding}" if padding else "transposed"
+    name = f"transposed, columns aligned to {multiple} elements" if multiple > 1 else name
     order = (*range(rank - 2), rank - 1, rank - 2)
-    return Layout(name, order, padding=_inner(rank, 0, padding, 0) if padding else ())
+    return Layout(name, order, padding=_inner(rank, 0, padding, 0) if padding else (), multiple=multiple)
 
 
 def stored_as(*order: int) -> Layout:

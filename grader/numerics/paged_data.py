@@ -61,11 +61,15 @@ class OfSequences:
     place: int
     sizes: tuple[str, str, str, str]  # the names of B, T, P and page
 
+    @property
+    def is_cache(self) -> bool:
+        return self.place < 2
+
     def within(self, sizes: dict[str, int]):
         B, T, P, page = (sizes[name] for name in self.sizes)
 
         def data(*shape: int) -> Data:
-            rows = shape if self.place < 2 else (P, page, 1, 1)
+            rows = shape if self.is_cache else (P, page, 1, 1)
             return paged(rows, B, T)[self.place]
 
         return data

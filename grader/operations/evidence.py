@@ -119,6 +119,11 @@ class Evidence:
         """The line of the only tl.maximum with 0 that drops NaN; 0 if the kernels do not tell it."""
         return the_only(one.line_of_maximum_with_0 for one in self.kernels)
 
+    def line_of_other(self, held: float) -> int:
+        """Returns the line of the only load that gives this number to masked lanes; 0 if there is none, or several."""
+        loads = (load for kernel in self.kernels for load in kernel.loads_with_other)
+        return the_only(load.line for load in loads if load.other == held)
+
     @property
     def roundings(self) -> list[Rounding]:
         """The lines that round to 16 bits what a kernel computes with afterwards."""

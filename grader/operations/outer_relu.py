@@ -56,9 +56,9 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     product, ref = x[:, None] * y[None, :], evidence.comparison.ref
     line = evidence.line_of_maximum
     said = OuterRelu.NAN_LOST_BY_MAXIMUM(result=z, line=line) if line else OuterRelu.NAN_LOST(result=z)
-    yield Hypothesis("nan-lost", said, ref.nan_to_num(nan=0.0, posinf=torch.inf), line=line)
+    yield Hypothesis("nan-lost", said, ref.nan_to_num(nan=0.0, posinf=torch.inf), line=line, of_special=True)
     nan_made = torch.where(product == -torch.inf, torch.nan, ref)
-    yield Hypothesis("nan-made", OuterRelu.NAN_MADE(result=z), nan_made)
+    yield Hypothesis("nan-made", OuterRelu.NAN_MADE(result=z), nan_made, of_special=True)
     yield Hypothesis("no-relu", OuterRelu.NO_RELU(result=z), product)
     yield Hypothesis("no-relu", OuterRelu.NO_SIGN(result=z), product.abs())
     yield Hypothesis("wrong-half", OuterRelu.WRONG_HALF(result=z), product.clamp(max=0.0))

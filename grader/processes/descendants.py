@@ -10,6 +10,8 @@ import contextlib
 import os
 from dataclasses import dataclass
 
+from grader.processes.call_clock import TICKS_A_SECOND
+
 MOST_TASKS = 64  # threads of a child and of all that it has started; a right submission has one or two
 
 
@@ -36,6 +38,19 @@ def started_by(pid: int | None, most_tasks: int = MOST_TASKS) -> Started:
         if tasks > most_tasks:
             break
     return Started(max(0, len(found) - 1), tasks)
+
+
+def seconds_of_a_core(pid: int) -> float:
+    """Returns how long a process and its descendants have had a core; of those that have ended, the ones that were
+    waited for."""
+    found, seconds = [pid], 0.0
+    for one in found:
+        with contextlib.suppress(OSError), open(f"/proc/{one}/stat", "rb", buffering=0) as told:  # or it has ended
+            fields = told.readall().rpartition(b")")[2].split()  # the name before may hold anything
+            seconds += sum(map(int, fields[11:15])) / TICKS_A_SECOND
+        for thread in _threads(one):
+            found += _children(thread)
+    return seconds
 
 
 def own_children() -> list[int]:

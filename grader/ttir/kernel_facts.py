@@ -89,6 +89,18 @@ class KernelFacts:
         return sorted({one.place.line for one in dots if one.attributes.get("inputPrecision") == TF32})
 
     @property
+    def narrowing_lines(self) -> list[int]:
+        """The lines that round fp32 to 16 bits, for whatever use."""
+        narrow = (one for one in self.named(*CONVERSIONS) if one.result_types[0].element in OF_16_BITS)
+        return sorted({one.place.line for one in narrow if one.operand_types[0].element in ("f32", "f64")})
+
+    @property
+    def takes_a_maximum(self) -> bool:
+        """Whether it reduces lanes to their maximum."""
+        folds = (one for fold in self.named(*FOLDS) for one in fold.walk())
+        return any(one.name in ("arith.maxnumf", "arith.maximumf") for one in folds)
+
+    @property
     def rounded_operands(self) -> list[int]:
         """The lines that round to 16 bits, in front of a product, what was computed or held in fp32."""
         rounded = (self._origin(dot, at) for dot in self.named("tt.dot") for at in (0, 1))

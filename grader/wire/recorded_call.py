@@ -125,7 +125,6 @@ class RecordedCall(Sequence):
     returned: Returned = field(default_factory=Returned)
     error: Failure | None = None
     refusals: list[Refusal] = field(default_factory=list)
-    threads: int = 0  # that the submission started and left running
     processes: int = 0
     begun: bool = False
 
@@ -143,7 +142,7 @@ def read_recorded(header: dict, arguments: list[TensorSpec]) -> RecordedCall:
         raise ProtocolError("an answer of the wrong kind")
     call = RecordedCall(error=failure_of(header.get("error")))
     call.refusals = items(header, "refusals", lambda data: build(Refusal, data))
-    call.threads, call.processes = (checked(header.get(key, 0), "int", key) for key in ("threads", "processes"))
+    call.processes = checked(header.get("processes", 0), "int", "processes")
     call.kernels = items(header, "kernels", _kernel)
     if call.error is not None or call.refusals:
         call.begun = any(items(header, "steps", lambda step: isinstance(step, dict) and step.get("op") in WORK))

@@ -48,6 +48,18 @@ class BrokenPromise:
 
 
 @dataclass
+class WideAccess:
+    """How many neighbouring lanes a thread may move at once in an access of a launch: see interpreter/wide_accesses.py.
+
+    `access`: the number of its kernel and of what it is in the kernel's text.
+    """
+
+    access: list[int]
+    possible: int
+    misaligned: int
+
+
+@dataclass
 class Overflow:
     """A number on its way to an address that its dtype cannot hold, as int16 or fp32."""
 
@@ -99,6 +111,7 @@ class Reply:
     configurations: list[int] = field(default_factory=lambda: [0])  # numbers of the configurations that can run
     broken: list[BrokenPromise] = field(default_factory=list)
     left_open: list[LeftOpen] = field(default_factory=list)  # what came out otherwise, as the call asked for
+    wide: list[WideAccess] = field(default_factory=list)  # where a promise about them is broken, or believed
     overflows: list[Overflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)  # by the kernels
     reached: list[int] = field(default_factory=list)  # lines of kernels that some program has carried out
@@ -106,7 +119,6 @@ class Reply:
     traced: list[TracedProgram] = field(default_factory=list)  # launch by launch
     steps: int = 0  # operations that its launches have carried out, each for a batch of programs
     lanes: int = 0  # elements that these yielded
-    threads: int = 0
     processes: int = 0
 
     @property
@@ -138,6 +150,7 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         meetings=items(header, "meetings", _meeting),
         broken=items(header, "broken", lambda data: build(BrokenPromise, data)),
         left_open=items(header, "left_open", lambda data: build(LeftOpen, data)),
+        wide=items(header, "wide", lambda data: build(WideAccess, data)),
         overflows=items(header, "overflows", lambda data: build(Overflow, data)),
         traced=items(header, "traced", traced_program),
         steps=checked(header.get("steps", 0), "int", "steps"),

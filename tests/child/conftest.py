@@ -80,7 +80,7 @@ class Child:
         told = recorded_call.reply(options.get("writable", []))
         result = {name: value for name, value in asdict(told.result).items() if name not in ("view", "items")}
         recorded = {"result": result, "refusals": refusals, "launches": [], "findings": []}
-        recorded |= {"threads": told.threads, "processes": told.processes, "changed": told.changed}
+        recorded |= {"processes": told.processes, "changed": told.changed}
         if call.error is not None or call.refusals:
             return Reply(**recorded, error=call.error and asdict(call.error))
         specs, blob = [], recorded_call.blob

@@ -159,11 +159,7 @@ def test_results(child):
 
 def test_what_is_left_behind(fresh_child):
     fresh_child.load("""
-        import subprocess, threading, time
-
-        def thread(x):
-            threading.Thread(target=time.sleep, args=(20,), daemon=True).start()
-            return x
+        import subprocess
 
         def process(x):
             x.left = subprocess.Popen(["sleep", "20"])
@@ -174,8 +170,6 @@ def test_what_is_left_behind(fresh_child):
             kept.kill()
             kept.wait()
     """)
-    reply = fresh_child.run("thread", x=X)
-    assert (reply.threads, reply.processes) == (1, 0)
     reply = fresh_child.run("process", x=X)
     assert reply.processes == 1
     fresh_child.run("stop", x=X)

@@ -24,6 +24,7 @@ from grader.classroom.cluster.warm_judge import WarmJudge, request_of
 from grader.classroom.handin import HandIn
 from grader.classroom.judge_missing import How, Students, check_isolation, judge_missing
 from grader.classroom.result_store import Results, Text
+from grader.classroom.rubric import items_of
 from grader.classroom.student_work import StudentWork
 from grader.course.folder import Folder
 from grader.processes.bubblewrap import AUTO, LIMITS, STRICT
@@ -88,6 +89,31 @@ def test_a_judge_that_is_killed_or_hangs_is_a_fault_of_the_machine_and_is_replac
     finally:
         judge.end()
     until(lambda: not _working_in(tmp_path) and not list(tmp_path.iterdir()), lambda: list(tmp_path.rglob("*")))
+
+
+def test_a_judge_that_computed_all_the_time_is_a_verdict_on_the_text(monkeypatch):
+    """The judge is stopped for ever; how much it has computed is told in its place."""
+    looks: list[int] = []
+
+    def computed(pid: int) -> float:
+        looks.append(pid)
+        if len(looks) == 2:  # the limit is reached, and the next judge may take as long as it takes
+            monkeypatch.setattr(warm_judge, "MOST_SECONDS", 600)
+        return 300.0 * len(looks)
+
+    judge = WarmJudge(LIMITS)
+    monkeypatch.setattr(warm_judge, "MOST_SECONDS", 2)
+    monkeypatch.setattr(warm_judge, "seconds_of_a_core", computed)
+    try:
+        os.kill(stopped := judge._running.process.pid, signal.SIGSTOP)
+        result = judge.judge(request_of(text(f"import os\n{solution(ADD.id)}"), LIMITS))
+    finally:
+        judge.end()
+    assert looks[:2] == [stopped] * 2
+    assert (result["fault"], result["outcome"], result["cause"]) == (None, "fail", "time-limit")
+    items = items_of(result).values()
+    assert items and all(item.score == 0 and item.judged == item.possible for item in items)
+    assert result["message"].startswith("Judging masked_add.py was stopped after 600 s: it computed all that time")
 
 
 HANGING = """

@@ -186,9 +186,12 @@ def test_files_named_for_students_alone_need_the_exercise(folder, judged_by):
     with zipfile.ZipFile(folder.path.parent / "export.zip", "w") as file:
         file.writestr("bob/masked_add.py", TEXT)
         file.writestr("bob/maskd.py", TEXT)
+        for place in ("eve/masked_add.py", "eve_masked_add.py"):
+            file.writestr(place, TEXT)
     zipped = SubmissionFolder(folder.path.parent / "export.zip", folder.out)
     said = zipped.here()
     assert "0 to judge" in said and "names no student and exercise: bob/maskd.py" in said
+    assert "Taken from neither, for each would be masked_add of eve: eve/masked_add.py and eve_masked_add.py." in said
     assert [row["student"] for row in folder.table()] == ["bob"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 import zipfile
 
 import click
@@ -21,7 +22,10 @@ JORGE = Person("jp", "José", "Peña Ruiz", "jp@example.org", "790")
         ("ada/softmax.py", "ada/03_softmax/softmax.py"),
         ("ada_softmax.py", "ada/03_softmax/softmax.py"),
         ("ada/masked_add (2).ipynb", "ada/01_masked_add/masked_add.ipynb"),
-        ("hand-ins/ada@example.org/softmax.py", "ada/03_softmax/softmax.py"),
+        ("ada@example.org/softmax.py", "ada/03_softmax/softmax.py"),
+        ("03_softmax/ada/softmax.py", "ada/03_softmax/softmax.py"),
+        ("03_softmax/ada_softmax.py", "ada/03_softmax/softmax.py"),
+        ("ada/kernels/softmax.py", "ada/03_softmax/softmax.py"),
         ("Ada Lovelace_1234_assignsubmission_file_/softmax.py", "ada/03_softmax/softmax.py"),
         ("Ada Lovelace_1234_assignsubmission_file_softmax.ipynb", "ada/03_softmax/softmax.ipynb"),
         ("Peña Ruiz José_1234_assignsubmission_file/masked_add.py", "jp/01_masked_add/masked_add.py"),
@@ -38,6 +42,118 @@ def test_a_file_finds_its_student_and_its_exercise(tmp_path, name, place):
     assert [str(path.relative_to(tmp_path / "submitted")) for path in (tmp_path / "submitted").rglob("*.*")] == [place]
     assert intake.taken == 1
     assert intake.unknown == ({"Grace Hopper"} if "Grace" in name else set())
+
+
+MALLORY = Person("mallory", "Mallory", "Evil", "mallory@example.org", "666")
+# What a platform puts before the files of Mallory: a folder, or the beginning of each file's name.
+OF_MALLORY = (
+    "Mallory Evil_789_assignsubmission_file_/",  # this number is the hand-in's and no student's
+    "Mallory Evil_12_assignsubmission_file_",
+    "evilmallory_666_4567/",
+    "evilmallory_666_4567_",
+    "mallory/",
+    "mallory_",
+    "03_softmax/mallory/",
+)
+BY_MALLORY = (  # names that the student chooses
+    "ada_softmax.py",
+    "ADA_softmax.ipynb",
+    "ada/softmax.py",
+    "ada/03_softmax/softmax.py",
+    "03_softmax/ada/softmax.py",
+    "03_softmax\\ada\\softmax.py",
+    "../ada/softmax.py",
+    "/ada/softmax.py",
+    "\\ada\\softmax.py",
+    "Ada Lovelace_101_assignsubmission_file_softmax.py",
+    "Ada Lovelace_101_assignsubmission_file_/softmax.py",
+    "lovelaceada_789_4567_softmax-1.py",
+    "lovelaceada_789_4567/softmax.py",
+    "_789_4567_softmax.py",
+    "789_assignsubmission_file_softmax.py",
+    " ada/softmax.py",
+    "ada./softmax.py",
+)
+
+
+@pytest.mark.parametrize("known", [[ADA, JORGE, MALLORY], [ADA, JORGE], []], ids=["all", "not her", "no roster"])
+@pytest.mark.parametrize("top", OF_MALLORY)
+def test_a_hand_in_is_whose_folder_it_lies_in(tmp_path, top, known):
+    for number, name in enumerate(BY_MALLORY):
+        archive, submitted = tmp_path / f"{number}.zip", tmp_path / f"submitted {number}"
+        with zipfile.ZipFile(archive, "w") as file:
+            file.writestr("ada/masked_add.py", "Ada's")
+            file.writestr(f"{top}{name}", "Mallory's")
+        intake = take_in(archive, submitted, NOTEBOOKS, known)
+        assert [path.name for path in (submitted / "ada").rglob("*.*")] == ["masked_add.py"], name
+        assert not intake.clashes
+        for student in intake.students - {"ada"}:
+            assert student.casefold().startswith(("mallory", "evilmallory")), (name, student)
+
+
+def test_part_of_a_files_name_makes_nobody_another_student(tmp_path):
+    """Ann's file abell_softmax.py: together with her name it has the letters of Anna Bell's."""
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export/ann_abell_softmax.py").write_text("Ann's")
+    roster = [Person("ann", "Ann", "Smith", "", ""), Person("bell", "Anna", "Bell", "", "")]
+    intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, roster)
+    assert (intake.taken, intake.ignored) == (0, ["ann_abell_softmax.py"])
+
+
+CLASHES = {
+    "two folders": ("Ada Lovelace_1_assignsubmission_file_/softmax.py", "Lovelace ada/softmax.py"),
+    "a folder and a file": ("ada/softmax.py", "ada_softmax.py"),
+    "a script and a notebook": ("ada/softmax.py", "ada@example.org/softmax.ipynb"),
+    "two numbers": ("lovelaceada_789_4567_softmax.py", "adalovelace_1_4568_softmax.py"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", CLASHES.values(), ids=CLASHES)
+def test_a_clash_is_taken_from_neither_and_told(tmp_path, names):
+    archive, submitted = tmp_path / "export.zip", tmp_path / "submitted"
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in (*names, "ada/masked_add.py"):
+            file.writestr(name, name)
+    intake = take_in(archive, submitted, NOTEBOOKS, [ADA, JORGE, MALLORY])
+    assert [path.name for path in submitted.rglob("*.*")] == ["masked_add.py"]
+    assert intake.clashes == [
+        f"Taken from neither, for each would be softmax of ada: {names[0]} and {names[1]}. Leave one of them in the "
+        "export, then run the command again."
+    ]
+
+
+def test_a_folder_around_the_students_folders_is_told(tmp_path):
+    for student in ("ada", "bob", "carla", "dora"):
+        (tmp_path / "export/class" / student).mkdir(parents=True)
+        (tmp_path / "export/class" / student / "softmax.py").write_text(student)
+    intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, [])
+    assert intake.taken == 0 and intake.clashes == [
+        "Taken from none, for each would be softmax of class: class/ada/softmax.py, class/bob/softmax.py and 2 more. "
+        "Leave one of them in the export, then run the command again. If class is no student's, unpack the export, and "
+        "name that folder instead."
+    ]
+
+
+def test_files_of_one_place_are_no_clash(tmp_path):
+    (tmp_path / "export").mkdir()
+    for name in (
+        "lovelaceada_789_1_softmax.py",
+        "lovelaceada_LATE_789_2_softmax-1.py",
+        "lovelaceada_789_3_softmax.ipynb",
+    ):
+        (tmp_path / "export" / name).write_text(name)
+    intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, [ADA])
+    assert (intake.taken, intake.students, intake.clashes) == (3, {"ada"}, [])
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_letters_with_marks_are_compared_however_they_are_written(tmp_path, form):
+    roster = [Person("joerg", "Jörg", "Müller", "", ""), Person("jorg", "Jorg", "Muller", "", "")]
+    for known, student in ((roster, "joerg"), ([], "Jörg Müller")):
+        with zipfile.ZipFile(tmp_path / "export.zip", "w") as file:
+            file.writestr(unicodedata.normalize(form, "Jörg Müller_1_assignsubmission_file_/softmax.py"), "his")
+        assert take_in(tmp_path / "export.zip", tmp_path / "submitted", NOTEBOOKS, known).students == {student}
+    assert len(list((tmp_path / "submitted").iterdir())) == 2
 
 
 def test_what_names_no_student_and_exercise_is_told(tmp_path):

@@ -13,6 +13,7 @@ from grader.compiler.compiler_client import CompilerClient
 from grader.front_end.ttir_text import source_of
 from tests.compiler.by_hand import kernels_of
 from tests.compiler.launch_plans import recording  # noqa: F401
+from tests.front_end.by_hand import unguarded_afterwards  # noqa: F401
 
 OPTIONS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "enable_fp_fusion": True}
 SOFTMAX = """

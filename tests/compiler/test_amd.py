@@ -65,7 +65,9 @@ def test_instructions_that_multiply_tiles_are_told(bench, target, instruction):
 
 def test_a_kernel_that_does_not_fit_is_told(bench):
     note = told(bench, "04_transpose", "gfx942", (normal(512, 512),), **LARGE_TILES)
-    assert re.fullmatch(r"gfx942: does not fit: it needs \d+ KiB of shared memory, of 64", note), note
+    # Triton 3.6 needs less memory for it.
+    needed = r"\d+ KiB of shared memory, of 64|2048 threads, of 1024"
+    assert re.fullmatch(f"gfx942: does not fit: it needs ({needed})", note), note
 
 
 def test_too_many_warps_are_told():

@@ -323,6 +323,7 @@ LAYOUTS = {
     "rows padded by 5": (padded(5), (12, 1)),
     "transposed": (transposed(), (1, 5)),
     "transposed, columns padded by 3": (transposed(padding=3), (1, 8)),
+    "transposed, columns aligned to 16 elements": (transposed(padding=7, multiple=16), (1, 16)),
     "one row, expanded": (repeated(0), (0, 1)),
     "one column, expanded": (repeated(1), (1, 0)),
     "overlapping rows": (OVERLAPPING, (1, 1)),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from grader import any_strides, contiguous, upto
+from grader import any_strides, contiguous, into, large, normal, subnormal, unusual, upto
 from grader.course.drawn_calls import drawn_calls
-from grader.course.large_calls import FEW_BLOCKS, large_calls
+from grader.course.large_calls import FEW, FEW_BLOCKS, MOST_KINDS, is_sampled, large_calls
 from grader.course.promise import REACH, stated
 
 SEEDS = range(20)
 SIZES = {"M": upto(12, limit=2**30, block=4), "N": upto(150, limit=2**20, BLOCK_N=64)}
 
 
-def a_promise(**options):
-    return stated(["x"], ("float32", "float16"), dict(sizes=SIZES, x=any_strides("M", "N", **options)))
+def a_promise(sizes=SIZES, **options):
+    return stated(["x"], ("float32", "float16"), dict(sizes=sizes, x=any_strides("M", "N", **options)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -29,11 +29,49 @@ def test_numbers_of_a_file_that_are_too_large_for_calls_in_full_bring_large_ones
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_call_between_has_one_row_in_all_and_a_call_at_the_limit_has_not(seed):
-    for call in large_calls(a_promise(), seed, "test", 32):
-        size, repeated = max(call.sizes.values()), bool(call.layouts["x"].repeated)
-        if min(call.sizes.values()) == 1:
-            assert repeated == (size not in (2**30, 2**20))
+def test_on_the_way_to_a_limit_at_which_a_sample_is_run_all_rows_are_one_row(seed):
+    promise = a_promise()
+    calls = [call for call in large_calls(promise, seed, "test", 32) if call.sizes["N"] == 1]
+    (at_limit,) = [call for call in calls if call.sizes["M"] == 2**30]
+    (between,) = [call for call in calls if 1 < call.sizes["M"] < 2**30]
+    assert is_sampled(promise, at_limit) and not at_limit.layouts["x"].repeated
+    assert between.sizes["M"] > 4096 and between.layouts["x"].repeated
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_calls_that_are_judged_in_full_have_a_kind_of_values_each(seed):
+    kinds = (normal, subnormal, unusual, large)
+    sizes = {"M": upto(4, limit=2**10, block=4), "N": upto(40, limit=2**12, block=16)}
+    promise = a_promise(sizes=sizes, values=kinds)
+    calls = [call for call in large_calls(promise, seed, "test", 32) if min(call.sizes.values()) == 1]
+    assert not any(is_sampled(promise, call) for call in calls)
+    for name, size in sizes.items():
+        on_the_way = [call for call in calls if size.most < call.sizes[name] < size.limit]
+        assert len({call.values["x"] for call in on_the_way}) == len(on_the_way) == MOST_KINDS
+        assert [call.values["x"] for call in calls if call.sizes[name] == size.limit] == [normal]
+
+
+def test_a_tile_that_no_constant_names_counts_as_one_and_a_block_of_heads_does_not():
+    for block, wide in ((128, True), (16, False)):
+        sizes = {"M": upto(40, limit=2**16, block=block), "N": upto(40, limit=2**16, block=block)}
+        calls = large_calls(a_promise(sizes=sizes), 1, "test", 32)
+        at_limit = [call for call in calls if max(call.sizes.values()) == 2**16 and min(call.sizes.values()) == 1]
+        assert [is_sampled(a_promise(sizes=sizes), call) for call in at_limit] == [wide, wide]
+
+
+def test_a_size_that_indices_point_into_has_several_and_many_indices_have_as_much_to_point_to():
+    sizes = {"K": upto(20, limit=2**16, block=4), "P": upto(9, limit=2**20, block=4)}
+    given = dict(x=contiguous("P"), at=any_strides("K", values=(into("P"),)))
+    promise = stated(["x", "at"], ("float32",), dict(sizes=sizes) | given)
+    calls = [call for call in large_calls(promise, 1, "test", 32) if max(call.sizes.values()) > 2**12]
+    assert {call.sizes["K"] for call in calls if call.sizes["P"] == 2**20} == {FEW}
+    assert {call.sizes["P"] for call in calls if call.sizes["K"] == 2**16} == {2**16}
+
+
+def test_sizes_that_are_multiplied_with_each_other_are_never_both_1_in_a_large_call():
+    sizes = {"G": upto(4, limit=2**10, block=3), "N": upto(4, limit=2**10, block=3)}
+    promise = stated(["x"], ("float32",), dict(sizes=sizes, x=contiguous("G*N")))
+    assert {tuple(call.sizes.values()) for call in large_calls(promise, 1, "test", 32)} >= {(2**10, FEW), (FEW, 2**10)}
 
 
 def test_a_vector_is_never_one_element_in_all():

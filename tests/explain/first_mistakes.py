@@ -7,7 +7,8 @@ import triton
 from tests.conftest import ROOT
 
 # What Triton takes, and how small a tile tl.dot multiplies, changed in 3.9.
-BEFORE_39 = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9)
+RELEASE = tuple(map(int, triton.__version__.split(".")[:2]))
+BEFORE_39 = RELEASE < (3, 9)
 Changes = tuple[tuple[str, str], ...]  # an old text, which stands exactly once in the solution, and a new one
 OF_OTHERS = ("Traceback", "triton._C", "constexpr[", "/tmp/", "libtriton")  # words that mean nothing to a beginner
 

@@ -12,6 +12,7 @@ from grader import (
     cancelling_rows,
     falling,
     indices,
+    last,
     leading,
     made,
     normal,
@@ -45,6 +46,45 @@ def test_special_values_alone_make_a_guess(bench):
     inverted = ("x + y, mask", "tl.where(x == float('inf'), -x, x + y), mask")
     verdict = judged(bench, "01_masked_add", inverted, leading(float("inf"), normal(64)), normal(64))
     assert "special values are changed on the way" in verdict.lines[0] and verdict.kind != "guess"
+
+
+def test_nan_that_is_lost_in_the_last_column_is_not_taken_for_a_column_that_is_left_out(bench):
+    """Of rows that all hold NaN or infinities no ordinary number tells whether their last column was added."""
+    judged = bench(mutant("07_row_sum/nan_in_the_last_block_is_zero"), "07_row_sum")
+    assert judged.check(normal(3, 129), BLOCK_N=128, dtypes=("float32",)).outcome == PASS
+    verdict = judged.check(last(NAN, leading(float("inf"), normal(3, 129))), BLOCK_N=128, dtypes=("float32",))
+    assert verdict.outcome == FAIL and "special values are changed on the way" in verdict.lines[0], verdict.lines
+
+
+def of_backward(q, k):
+    """Returns the arguments of 27 for one head, of these queries and keys."""
+    (_, _, M, D), N = q.shape, k.shape[2]
+    o = made(lambda q, k, v: torch.softmax(q @ k.mT * D**-0.5, dim=-1) @ v, normal(1, 1, M, D))
+    lse = made(lambda q, k: torch.logsumexp(q @ k.mT * D**-0.5, dim=-1), normal(1, 1, M)).of("float32")
+    return q, k, normal(1, 1, N, D), o, lse, normal(1, 1, M, D)
+
+
+@pytest.mark.parametrize("moved, said", [("N", "No lane of the tl.store in line"), ("16", "The tl.store in line")])
+def test_a_mask_is_missed_where_some_lane_is_inside(bench, moved, said):
+    change = ("tl.store(z_ptr + offsets, x + y, mask=mask)", f"tl.store(z_ptr + {moved} + offsets, x + y)")
+    verdict = judged(bench, "01_masked_add", change, normal(1024), normal(1024), BLOCK_N=1024)
+    assert verdict.id == "oob-store" and verdict.lines[0].startswith(said)
+    assert ("has no mask" in verdict.lines[0]) == (moved == "16")
+
+
+def test_a_result_that_nobody_asked_for_is_not_called_right(bench):
+    halved = ("p = tl.exp2(tl.dot(k, tl.trans(q))", "p = 0.3 * tl.exp2(tl.dot(k, tl.trans(q))")
+    data, bound = of_backward(normal(1, 1, 33, 32), normal(1, 1, 77, 32)), {"dq": "unjudged", "dk": "unjudged"}
+    verdict = judged(bench, "27_flash_backward", halved, *data, bound=bound, BLOCK_M=32, BLOCK_N=32)
+    assert verdict.outcome == FAIL and "right, and" not in verdict.lines[0], verdict.lines
+
+
+def test_no_line_is_told_of_a_kernel_that_did_not_make_the_result(bench):
+    """Two launches have the grid of the one that makes dq."""
+    judged = bench(mutant("27_flash_backward/padding_counted"), "27_flash_backward")
+    q, k = normal(1, 1, 33, 32) * 0.8 + 8, normal(1, 1, 77, 32) * 0.8 - 8
+    verdict = judged.check(*of_backward(q, k), BLOCK_M=32, BLOCK_N=32)
+    assert verdict.id == "padding-counted" and verdict.line == 0, verdict.lines
 
 
 def test_rows_that_are_all_but_one_value_0_are_not_taken_for_one_another(bench):

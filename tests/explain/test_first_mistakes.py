@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from grader import normal
@@ -36,6 +38,7 @@ MAXIMUM = "tl.max takes a block and the number of an axis, as in tl.max(x, 0): t
 ONE = "{} is one address, and the value for it is a block: a block is stored at a block of addresses, {} + offsets"
 MASKED = "{} is one address, and its mask or `other` is a block: a block is loaded or stored at a block of addresses"
 CONDITION = "`if` and `while` need one value for the whole program, and this is a tile: use tl.where, or a mask."
+NO_IN = "a kernel has no `{}`: compare with each, as in (a == b) | (a == c)."
 PICKS = "an index picks no element of a tile: mask and reduce"
 
 OF_ADDITION = {
@@ -86,6 +89,9 @@ OF_ADDITION = {
     ),
     "axis 0 of 0": (STORE, STORE.replace("x + y", "tl.max(i, 0)"), "there is no axis 0 here: this is one value"),
     "tl.zeros": (STORE, STORE.replace("x + y", "x + tl.zeros((BLOCK_N,))"), "tl.zeros wants a dtype too, as in tl.ze"),
+    "tl.float32()": (STORE, STORE.replace("x + y", "x + tl.float32(float('inf'))"), "a dtype is not called: x.to(tl."),
+    "in": (STORE, f"if x.dtype in [tl.float16]:\n        x += 1\n    {STORE}", NO_IN.format("in")),
+    "not in": (STORE, f"if x.dtype not in [tl.float16]:\n        x += 1\n    {STORE}", NO_IN.format("not in")),
     "tl.sum of two": (STORE, STORE.replace("x + y", "tl.sum(x, y)"), "tl.sum wants the number of an axis, as in"),
 }
 
@@ -128,6 +134,34 @@ def test_a_first_mistake_is_named_with_its_line(bench, name):
     text, told, line = refused(bench, old, new)
     line += sum(below)
     assert told == line and text.startswith(f"The compiler refuses line {line}: {said}")
+
+
+def test_a_kernel_s_name_in_other_letters_is_told_in_the_line_of_the_kernel(bench):
+    verdict = bench(ADD.replace("masked_add_kernel", "加法内核")).check(normal(2048), normal(2048))
+    assert verdict.id == "does-not-compile" and verdict.line == 7
+    said = "The compiler refuses line 7: a kernel's name is made of a to z, A to Z, 0 to 9 and _, and this one is "
+    assert verdict.lines[:2] == [
+        f"{said}加法内核.",
+        "Line 7:  def 加法内核(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):",
+    ]
+
+
+def test_all_other_names_may_be_in_other_letters(bench):
+    text = ADD
+    for name, other in {"mask": "掩码", "offs": "下标", "x_ptr": "甲指针", "BLOCK_N": "块", "many": "总数"}.items():
+        text = re.sub(rf"\b{name}\b(?!=mask)", other, text)
+    text = text.replace("掩码=", "mask=")
+    assert bench(text).check(normal(2500), normal(2500)).outcome == "pass"
+
+
+def test_inline_assembly_is_told_with_its_line(bench):
+    assembly = (
+        'tl.inline_asm_elementwise("add.f32 $0, $1, $2;", "=f,f,f", [x, y], dtype=tl.float32, is_pure=True, pack=1)'
+    )
+    verdict = bench(ADD.replace("x + y", assembly)).check(normal(2048), normal(2048))
+    assert verdict.line == 13 and verdict.lines[1].startswith("Line 13:  tl.store(")
+    said = "The kernel uses what is not judged here (line 13): inline assembly. What tl's functions compute is."
+    assert verdict.lines[0] == said
 
 
 def test_a_pointer_s_load_of_a_descriptor_is_told_as_that(bench):

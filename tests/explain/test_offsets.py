@@ -190,6 +190,41 @@ def test_a_hint_that_leads_to_an_address_that_is_no_multiple_is_refused(bench):
     assert bench(ADD.format(body=body)).check(normal(96), normal(96)).outcome == PASS
 
 
+WRAPPED = (
+    ("    k = tl.arange(0, BLOCK_K)", """
+    rows = tl.max_contiguous(tl.multiple_of(m % M, BLOCK_M), BLOCK_M)
+    k = tl.arange(0, BLOCK_K)"""),
+    ("a_ptr + m[:,", "a_ptr + rows[:,"),
+    ("mask=(m[:, None] < M) & (start + k[None, :] < K)", "mask=start + k[None, :] < K"),
+)  # fmt: skip
+COLUMNS = {"side by side": normal(71, 33).transposed(), "80 apart": normal(71, 33).transposed(16)}
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_rows_that_wrap_are_refused_where_columns_begin_at_multiples_alone(bench, columns, dtype):
+    """For others the compiler makes no wide load: it does not know that the address of a column is a multiple."""
+    text = (ROOT / "solutions/05_grouped_matmul/grouped_matmul.py").read_text(encoding="utf-8")
+    for old, new in WRAPPED:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    small = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)
+    verdict = bench(text, "05_grouped_matmul").check(COLUMNS[columns], normal(33, 45), dtypes=(dtype,), **small)
+    if columns == "side by side":
+        assert verdict.outcome == PASS and "is false where nothing is stored" in verdict.note
+    else:
+        assert verdict.id == "false-promise" and "begin again in the middle of a run" in verdict.lines[0]
+
+
+def test_a_promise_about_addresses_counts_elements_in_runs_and_bytes_in_multiples(bench):
+    near = "tl.max_contiguous(tl.multiple_of(x_ptr + {}, 16), 4)"
+    body = HINTED.replace("tl.load(x_ptr + near)", "tl.load(near)").replace("tl.load(y_ptr + near)", "0.0")
+    right = body.format(loaded=near.format("offsets % N"), stored="offsets")
+    assert "false" not in bench(ADD.format(body=right)).check(normal(64), normal(64)).note
+    swapped = body.format(loaded=near.format("(offsets ^ 1)"), stored="(offsets ^ 1)")
+    assert bench(ADD.format(body=swapped)).check(normal(64), normal(64)).id == "false-promise"
+
+
 CHANGED = {"loaded": "z[0] changes", "stored": "a GPU then reads and writes other places"}
 
 

@@ -46,6 +46,14 @@ FUNCTIONS = {
     ),
     "rounds that end early": ("def f(n):\n    i = 7\n    return any(1 // i for i in (n, 0)), i", [(1,)]),
     "rounds in rounds": ("def f(n): return sum(sum(k + i for k in range(i)) for i in range(n))", [(5,)]),
+    "a name of rounds that is the function's, too": (
+        "def f(n): return [n for n in range(n)], n, [[n + m for m in (n,)] for n in (n, 2)]",
+        [(3,)],
+    ),
+    "a name of rounds that has a value before the next": (
+        "def f(n):\n    m = 5\n    return [m for m in (n, 2) for k in range(m)], {m: k for k in (n,) for m in (k,)}, m",
+        [(3,)],
+    ),
     "comparisons of constexpr values": (
         "def f(n): return isinstance(n == 3, bool), isinstance(n in (3,), bool), 1 < n < 5, 1 < n < 2, n < 4 < n",
         [(tl.constexpr(3),)],
@@ -93,6 +101,15 @@ def test_it_gives_what_python_gives(name):
             "def f(n):\n    if n < 0:\n        match n:\n            case max: pass\n    return max(n, 1)",
             UnboundLocalError,
         ),
+        ("def f(n): return [n for y in (1,) for n in (n,)]", UnboundLocalError),
+        ("def f(n): return [max for y in (1,) for max in (max,)]", UnboundLocalError),
+        ("def f(n): return sum(n for y in (1,) for n in (n,))", UnboundLocalError),
+        ("def f(n): return [0 for y in (1,) if n for n in (2,)]", UnboundLocalError),
+        (
+            "def f(n): return [0 for y in (1,) for z in [n for w in (1,) for n in (n,)] for n in (1,)]",
+            UnboundLocalError,
+        ),
+        ("def f(n): return {n: 0 for y in (n,) for n in range(n)}", UnboundLocalError),
         ("def f(n):\n    if n < 0:\n        [0 for _ in () if (max := 1)]\n    return max(n, 1)", UnboundLocalError),
     ],
 )

@@ -95,7 +95,7 @@ def test_what_is_not_known_is_named():
             prepare(operation("tt.extern_elementwise", "8xf32", "8xf32", **attributes))
     with pytest.raises(Unsupported, match="2 operands"):
         prepare(operation("tt.extern_elementwise", "8xf32 8xf32", "8xf32", symbol="__nv_expf"))
-    with pytest.raises(Unsupported, match="inline assembly is not judged here"):
+    with pytest.raises(Unsupported, match="inline assembly"):
         prepare(operation("tt.elementwise_inline_asm", "", "i32", asm_string="mov.u32 $0, %smid;", constraints="=r"))
 
 
@@ -156,6 +156,18 @@ def test_functions_that_end_in_cases():
     assert call("norm4df", "f32", *np.float32([[1], [1], [1], [1]])).tolist() == [2]
     assert call("isnanf", "i32", x).tolist() == [0] * 7 + [1]
     assert call("signbitf", "i32", x).tolist() == [0, 1, 0, 0, 0, 1, 0, 0]
+
+
+@np.errstate(all="ignore")
+def test_fast_functions_have_their_ends_where_a_gpu_has_them():
+    """PTX ISA, div.approx.f32 and lg2.approx.f32: a huge divisor gives 0, a power takes the logarithm of its base."""
+    x = np.float32([3, -3, 3, 2.0**126, np.inf, 0, 6, np.inf])
+    y = np.float32([2.0**126 * 1.5, 2.0**126 * 1.5, -(2.0**127), 2.0**126, 2.0**127, 2.0**127, np.inf, 3])
+    found = call("fast_fdividef", "f32", x, y)
+    assert np.isnan(found[4]) and found[[0, 1, 2, 3, 5, 6, 7]].tolist() == [0, 0, 0, 1, 0, 0, np.inf]
+    assert np.signbit(found[:3]).tolist() == [False, True, True]
+    powers = call("fast_powf", "f32", np.float32([-2, 0, 4, 0, 2]), np.float32([2, 0, 0.5, 2, -1]))
+    assert np.isnan(powers[:2]).all() and powers[2:].tolist() == [2, 0, 0.5]
 
 
 def test_remainder_rounds_its_quotient_to_nearest():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from grader import normal
-from grader.explain.verdict import PASS
+from grader.explain.verdict import FAIL, PASS
+from tests.conftest import ROOT
 
 ADD = """
 import torch
@@ -113,3 +114,13 @@ def test_what_does_not_depend_on_it_is_right(bench, name):
 def test_a_launch_without_fusion_keeps_its_two_roundings(bench):
     verdict = judged(bench, OPEN["two roundings"][0], ", enable_fp_fusion=False")
     assert verdict.outcome == PASS, verdict.lines
+
+
+def test_another_result_within_the_bound_is_wrong_where_nothing_rounds_otherwise(bench):
+    """The last digits depend on where tensors lie."""
+    solution = (ROOT / "solutions/03_softmax/softmax.py").read_text()
+    tells = "tl.where((x_ptr.to(tl.int64) >> 46) < (z_ptr.to(tl.int64) >> 46), e, e * 1.0000001)"
+    text = solution.replace("e / tl.sum(e, 0), mask", f"{tells} / tl.sum(e, 0), mask")
+    verdict = bench(text, "03_softmax").check(normal(8, 64), dtypes=("float32",))
+    assert text != solution and verdict.outcome == FAIL and verdict.id == "left-open", verdict.lines
+    assert "makes a number of an address" in verdict.lines[0]

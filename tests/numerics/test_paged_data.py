@@ -102,12 +102,26 @@ def test_fewer_sequences_are_a_smaller_call():
     assert torch.equal(k.isnan()[..., 0, 0], ~is_key(table, lengths, 40, 16))
 
 
-def test_a_table_in_full_has_an_entry_for_each_element():
-    table = torch.arange(12).view(3, 4)
-    for view, first in ((table, 0), (torch.arange(24)[::2].view(3, 4), 0)):
-        last = view.stride(-1)
-        places = torch.arange(12).numpy() * last + first
-        assert entries_in(12, places, view.shape, view.stride(), first).tolist() == list(range(12))
-    transposed = table.t()
-    mixed = entries_in(12, torch.arange(12).numpy(), transposed.shape, transposed.stride(), 0)
-    assert mixed.tolist() != list(range(12))
+@pytest.mark.parametrize(
+    "layout",
+    [
+        torch.arange(12).view(3, 4),
+        torch.arange(24)[::2].view(3, 4),
+        torch.arange(30).view(3, 10)[:, 1:9:2],
+        torch.arange(12).view(4, 3).t(),
+        torch.arange(24).view(4, 6)[:, 1::2].t(),
+        torch.arange(3)[:, None].expand(3, 1),
+    ],
+    ids=["in order", "every second", "rows apart", "transposed", "transposed, every second", "a column"],
+)
+def test_a_table_in_full_has_an_entry_for_each_element(layout):
+    view, first = layout, int(layout.flatten()[0])
+    places = view.flatten().numpy()
+    found = entries_in(view.numel(), places, view.shape, view.stride(), first)
+    assert found.tolist() == list(range(view.numel()))
+
+
+def test_a_hole_has_the_entry_of_an_element():
+    view = torch.arange(30).view(3, 10)[:, 1:9:2]
+    entries = entries_in(12, torch.arange(30).numpy(), view.shape, view.stride(), 1)
+    assert entries.min() == 0 and entries.max() == 11

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from grader.gpu.models import DEFAULT_MODEL
 from grader.processes import bubblewrap
 from grader.processes.child import ChildProcess
-from grader.processes.descendants import MOST_TASKS, own_children, started_by
+from grader.processes.descendants import MOST_TASKS, own_children, seconds_of_a_core, started_by
 from grader.processes.faults import ChildEnded
 from grader.processes.triton_forkserver_client import shared_triton_fork_server
 from tests.conftest import ROOT
@@ -117,13 +118,15 @@ for _ in range({2 * MOST_TASKS}):
     if os.fork() == 0:
         signal.pause()
 """
-MANY_THREADS = f"""
+THREADS = f"""
 import threading
 never = threading.Event()
 threading.stack_size(1 << 16)
 for _ in range({2 * MOST_TASKS}):
     threading.Thread(target=never.wait, daemon=True).start()
+never.wait()
 """
+MANY_THREADS = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {THREADS!r}])"  # here none may start
 
 
 @pytest.mark.parametrize("text", [MANY_PROCESSES, MANY_THREADS], ids=["processes", "threads"])
@@ -159,5 +162,20 @@ def test_a_killed_parent_leaves_nothing_of_it():
     until(lambda: not group(child), lambda: group(child))
 
 
+def test_what_it_has_started_counts_with_its_seconds_of_a_core_and_after_its_end():
+    shell = ["/bin/sh", "-c", f"{sys.executable} -c 'while True: pass' & echo $!; wait; read never"]
+    parent = subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        busy = int(parent.stdout.readline())
+        until(lambda: seconds_of_a_core(parent.pid) > 0.5)
+        os.kill(busy, signal.SIGKILL)
+        until(lambda: not started_by(parent.pid).processes)
+        ended = seconds_of_a_core(parent.pid)
+        assert ended > 0.5 and seconds_of_a_core(parent.pid) == ended  # it waits
+    finally:
+        parent.communicate("\n")
+
+
 def test_a_process_that_is_not_there_has_started_nothing():
+    assert seconds_of_a_core(1 << 30) == 0
     assert started_by(None).tasks == started_by(1 << 30).tasks == 0

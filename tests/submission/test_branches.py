@@ -67,6 +67,8 @@ ENDLESS = {
     "and": "    if " + " and ".join(["x"] * 3000) + ":\n" + "        x > 3\n" * 100,
     "names": "    y = 1\n" * 3900 + "    if " + " and ".join(["x"] * 1000) + ": pass\n",
     "a long expression": "    g()\n" * 2000 + f"def g():\n    ({', '.join(['1'] * 20000)})\n",
+    "parameters of a called function": "    g()\n" * 3500
+    + f"def g({', '.join(f'a{n}' for n in range(20000))}): pass\n",
     "conditions around": "    if x:\n" + "        if x > 1: pass\n" * 20000,
 }
 

@@ -10,7 +10,9 @@ import pytest
 
 from grader.course.folder import Folder, all_folders
 from grader.course.regions import empty_regions, marked_regions
-from grader.submission.text import call_at, read_submission
+from grader.explain.failures import file_failure
+from grader.submission.text import MOST_NODES, call_at, read_submission
+from tests.conftest import exercise_of
 
 ROOT = Path(__file__).resolve().parents[2]
 IDS = [folder.id for folder in all_folders(ROOT)]
@@ -89,6 +91,19 @@ def test_a_file_that_is_no_python_text(tmp_path, content, kind):
     path = tmp_path / "softmax.py"
     path.write_bytes(content)
     assert read_submission(path).failure.kind == kind
+
+
+def test_a_file_has_so_many_nodes_and_no_more(tmp_path):
+    """What walks a tree in the judge has no clock: the largest tree is small."""
+    path = tmp_path / "softmax.py"
+    path.write_text("pass\n" * (MOST_NODES - 1))  # and the module
+    assert read_submission(path).failure is None
+    path.write_text("pass\n" * MOST_NODES)
+    submission = read_submission(path)
+    assert submission.failure.kind == "too-many-nodes" and not submission.tree.body
+    exercise = exercise_of("03_softmax")
+    said = file_failure(submission.failure, submission, exercise).lines[0]
+    assert said.startswith(f"softmax.py has more than {MOST_NODES} names, numbers, operators and statements")
 
 
 def test_a_folder_in_place_of_the_file(tmp_path):

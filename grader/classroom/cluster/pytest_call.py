@@ -9,6 +9,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from grader.classroom.result_store import Text, faulty
 from grader.gpu.device import driver_device, model_here
@@ -16,13 +17,35 @@ from grader.processes import bubblewrap
 from grader.processes.bubblewrap import AUTO
 from grader.processes.faults import MachineFault
 from grader.processes.triton_forkserver_client import shared_triton_fork_server
+from grader.wire.messages import Failure
+
+if TYPE_CHECKING:
+    import pytest
 
 
-def judge(text: Text, level: str = AUTO) -> dict:
+class _GivenUp:
+    """A plugin of pytest for a text that a judge was given up on: each test fails with that, and nobody reads the text.
+
+    `after`: what the judge has used up, as "600 s".
+    """
+
+    def __init__(self, after: str) -> None:
+        self._failure = Failure("time-limit", message=after)
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        from grader.session.plugin import NAME
+
+        grader: Any = session.config.pluginmanager.get_plugin(NAME)
+        for grading in grader.gradings.values():
+            grading.run.submission.failure = self._failure
+
+
+def judge(text: Text, level: str = AUTO, given_up: str = "") -> dict:
     """Returns the judge's result for a text, with what pytest printed as "report"; a fault where pytest wrote no
     result.
 
-    `level`: how the submission is isolated.
+    `level`: how the submission is isolated. `given_up`: after what another judge was given up on this text, which then
+    is the result; "" for a text to be judged.
     """
     import pytest
 
@@ -33,12 +56,12 @@ def judge(text: Text, level: str = AUTO) -> dict:
         contextlib.redirect_stderr(printed),
     ):
         file, path = Path(folder, name), Path(folder, "result.json")
-        file.write_text(text.text, encoding="utf-8", newline="")
+        file.write_text("" if given_up else text.text, encoding="utf-8", newline="")
         arguments = [str(text.exercise.path), "--submission", str(file), "--result", str(path), "--disable-warnings"]
         arguments += ["-p", "no:logging"]  # it would set two handlers up for each phase of a test
         arguments += ["--isolation", level, *(["--hidden", str(text.hidden)] if text.hidden else [])]
         with contextlib.chdir(text.exercise.root):
-            status = pytest.main(arguments)
+            status = pytest.main(arguments, plugins=[_GivenUp(given_up)] if given_up else [])
             shown = (os.path.relpath(file), str(file))
         report = printed.getvalue().strip("\n")
         for place in shown:  # paths of a file that will be gone, and of the instructor's folders

@@ -3,7 +3,9 @@
 `python -m grader.classroom.cluster.warm_judge` is its command. A request is a line of JSON, and so is
 a result: nothing is pickled. The process never runs a submission; the child that pytest starts does, a fresh child for
 each text. The process may still die (out of memory) or hang: it is then replaced, and the result of this text is a
-fault of the machine. It ends when its parent does, however the parent ended, and takes its children along.
+fault of the machine. A process that computed all the time is no such fault: the text takes too long, which a new
+process tells of each test without reading the text again. The process ends when its parent does, however the parent
+ended, and takes its children along.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from grader.gpu.pool.replays import use_pool
 from grader.gpu.pool.shared_pool import PoolElsewhere
 from grader.places import IMPORTED_FROM
 from grader.processes import scratch
+from grader.processes.descendants import seconds_of_a_core
 from grader.processes.environment import ONE_THREAD
 
 MOST_SECONDS = 600  # for one text; a text whose every call waits instead of computing takes half of them
@@ -47,6 +50,10 @@ def request_of(text: Text, level: str) -> dict:
         "exercise": exercise.id, "course": str(exercise.root), "text": text.text, "hidden": hidden, "level": level,
         "key": text.key,
     }  # fmt: skip
+
+
+class _ComputedAllTheTime(Exception):
+    """A text that keeps its judge busy for MOST_SECONDS."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +94,19 @@ class WarmJudge:
             except OSError as error:
                 return faulty(request["exercise"], f"no judge could be started: {error}")
         self._judged += 1
-        result = self._answered(running, request)
+        try:
+            result = self._answered(running, request)
+        except _ComputedAllTheTime:
+            return self.judge({**request, "given_up": f"{MOST_SECONDS} s"})
         if result.pop("unconnected", False):
             self.end()  # its pool is gone: the next process is connected anew
         return result
 
     def _answered(self, running: _Running, request: dict) -> dict:
-        too_late = threading.Event()
+        before, late = seconds_of_a_core(running.process.pid), []
 
         def end_late() -> None:
-            too_late.set()
+            late.append(seconds_of_a_core(running.process.pid) - before)
             self.end()
 
         clock = threading.Timer(MOST_SECONDS, end_late)
@@ -111,7 +121,9 @@ class WarmJudge:
             why = f"failed: {type(error).__name__}"
         finally:
             clock.cancel()
-        if too_late.is_set():
+        if late:
+            if late[0] >= MOST_SECONDS / 2 and "given_up" not in request:  # else it did not have a core, or needed none
+                raise _ComputedAllTheTime
             why = f"did not end within {MOST_SECONDS} s"
         self.end()
         return faulty(request["exercise"], f"the judge's process {why}")
@@ -255,7 +267,7 @@ def _answer(request: dict) -> dict:
         if text.key != request["key"]:
             where = f"{os.uname().nodename}:{exercise.root}"
             return faulty(exercise.id, f"course, torch or triton at {where} differ from those that the command sees")
-        return judge(text, request["level"])
+        return judge(text, request["level"], request.get("given_up", ""))
 
 
 def _exercise_of(request: dict) -> Folder | None:

@@ -148,6 +148,8 @@ def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, li
         say(f"  Not in the roster, kept under the name that the export gives: {names}")
     for name in intake.ignored[:20]:
         say(f"  Ignored, for it names no student and exercise: {name}")
+    for clash in intake.clashes:
+        say(f"  {clash}")
 
 
 def _entries(

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from grader.classroom.class_report import write_report
-from grader.classroom.intake import take_in
+from grader.classroom.intake import Intake, take_in
 from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
 from grader.classroom.patience import patiently
 from grader.classroom.plain_folder.result_files import write_output
@@ -53,6 +53,8 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
     found = patiently(lambda: _read(choice), say)
     for line in found.ignored[:MOST_SHOWN]:
         say(f"Ignored, for it names no student and exercise: {line}")
+    for clash in found.clashes:
+        say(clash)
     _check(found, choice)
     results = Results(choice.out / "texts")
     wanted = {folder.id for folder in choice.only or choice.exercises}
@@ -65,16 +67,16 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
 
 
 def _read(choice: FolderChoice) -> Submissions:
-    source, left_out = choice.source, []
+    source, taken = choice.source, Intake()
     if source.is_file():
         source = choice.out / "submitted"
         notebooks = {folder.id: [folder.name] for folder in choice.exercises}
-        left_out = take_in(choice.source, source, notebooks, []).ignored
+        taken = take_in(choice.source, source, notebooks, [])
         source.mkdir(exist_ok=True)
     _refuse_other_folders(source)
     only = choice.only[0] if len(choice.only) == 1 else None
     found = read_submissions(source, list(choice.exercises), only, without=choice.out)
-    return Submissions(found.all, [*left_out, *found.ignored])
+    return Submissions(found.all, [*taken.ignored, *found.ignored], taken.clashes)
 
 
 def _refuse_other_folders(source: Path) -> None:

@@ -22,10 +22,14 @@ from grader.wire.printable import is_steering
 
 @dataclass
 class Submissions:
-    """Everyone's work on every exercise, and the files and folders that name no student and exercise."""
+    """Everyone's work on every exercise, and the files and folders that name no student and exercise.
+
+    `clashes`: what a platform's export has at several places, as Intake tells it.
+    """
 
     all: list[StudentWork] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
+    clashes: list[str] = field(default_factory=list)
 
     @property
     def students(self) -> list[str]:

@@ -76,7 +76,7 @@ def _is_ruled_out(evidence: Compared, hypothesis: Hypothesis) -> bool:
 def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
     if not _is_near(evidence, hypothesis, result, inputs):
         return False
-    return _bits_told(evidence, result, _rounding(evidence, inputs)) >= TELLING_BITS
+    return _is_told(evidence, hypothesis, result, _rounding(evidence, inputs))
 
 
 def _fits_exactly(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
@@ -88,7 +88,7 @@ def _fits_exactly(evidence: Compared, hypothesis: Hypothesis, result: torch.Tens
     terms = size_of_terms(evidence.wanted.bound, inputs, evidence.comparison.ref).nan_to_num(nan=0.0, posinf=0.0)
     allowed = OF_EACH * size.maximum(terms) + OF_THE_LARGEST * size.max()
     fits = ((out - result).abs() <= allowed) | equal(out, result)
-    return bool(fits.all()) and _bits_told(evidence, result, allowed) >= TELLING_BITS
+    return bool(fits.all()) and _is_told(evidence, hypothesis, result, allowed)
 
 
 def _can_be_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor) -> bool:
@@ -126,13 +126,20 @@ def _rounding(evidence: Compared, inputs: list[Argument]) -> torch.Tensor:
     """Returns what the bound allows, or a conversion to fp16 on the way, such as of a sum that is kept in it."""
     wanted, ref = evidence.wanted, evidence.comparison.ref
     coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF.get(wanted.dtype, 0.0))
-    return tolerance(wanted.bound, inputs, ref, wanted.dtype).maximum(
-        coarsest * size_of_terms(wanted.bound, inputs, ref)
-    )
+    terms = size_of_terms(wanted.bound, inputs, ref)
+    return tolerance(wanted.bound, inputs, ref, wanted.dtype).maximum(coarsest * terms)
 
 
-def _bits_told(evidence: Compared, result: torch.Tensor, rounding: torch.Tensor) -> float:
-    """Returns how many leading bits of the mistake's effect no rounding makes, summed up over the wrong elements.
+def _is_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, rounding: torch.Tensor) -> bool:
+    """Returns whether the wrong elements tell the mistake: those of which an ordinary number is expected, since a NaN
+    that becomes a number may be left out, or changed on the way."""
+    comparison = evidence.comparison
+    telling = comparison.wrong if hypothesis.of_special else comparison.wrong & comparison.ref.isfinite()
+    return bool(telling.any()) and _bits_told(evidence, result, rounding, telling) >= TELLING_BITS
+
+
+def _bits_told(evidence: Compared, result: torch.Tensor, rounding: torch.Tensor, telling: torch.Tensor) -> float:
+    """Returns how many leading bits of the mistake's effect no rounding makes, summed up over the telling elements.
 
     NaN and infinities tell little by themselves, and nothing where they may come from memory that holds nothing.
     """
@@ -144,7 +151,7 @@ def _bits_told(evidence: Compared, result: torch.Tensor, rounding: torch.Tensor)
     spoilt = 0.0 if evidence.may_hold_poison else 1.0  # whatever runs into poison looks like whatever else does
     bits = torch.where(comparison.ref.isfinite(), bits, 1.0)
     bits = torch.where(result.isfinite(), bits, spoilt)
-    return float(bits[comparison.wrong].nansum())
+    return float(bits[telling].nansum())
 
 
 def equal(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

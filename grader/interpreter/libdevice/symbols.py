@@ -35,7 +35,7 @@ def _extern(op: Operation) -> Computed:
 
 @carries_out("tt.elementwise_inline_asm")
 def _inline_assembly(op: Operation) -> Computed:
-    raise Unsupported("inline assembly is not judged here")
+    raise Unsupported("inline assembly. What tl's functions compute is")
 
 
 # ---- functions of floats, whatever their size -------------------------------------------------------------------
@@ -44,8 +44,9 @@ def _inline_assembly(op: Operation) -> Computed:
 def _fast_division(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Returns x / y; 0 where the divisor lies above 2^126, and NaN for an infinite dividend there (PTX ISA,
     div.approx.f32)."""
-    huge = (np.abs(y) > 2.0**126) & np.isfinite(y)
-    return np.where(huge, np.where(np.isinf(x), np.nan, 0 * np.sign(x) * np.sign(y)), x / y).astype(x.dtype)
+    return np.where(np.abs(y) > 2.0**126, np.where(np.isinf(x), np.nan, 0 * np.sign(x) * np.sign(y)), x / y).astype(
+        x.dtype
+    )
 
 
 def _in_double(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:

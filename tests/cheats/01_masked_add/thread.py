@@ -1,6 +1,6 @@
 """Cheat: torch adds in another thread, which nobody watches.
 
-Rejected with: is memory that this call neither got nor allocated
+Rejected with: starts a thread, which torch does not watch
 """
 
 import threading

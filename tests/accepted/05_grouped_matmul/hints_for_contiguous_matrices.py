@@ -1,0 +1,64 @@
+"""Right: rows and columns past the end start again at 0, and hints promise runs of them for contiguous matrices alone.
+
+The hints are false where rows wrap. No wide load comes of them there: columns of a matrix stored column by column
+begin at multiples only where M is one, and then rows wrap at a multiple too.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64
+GROUP_M = 8
+
+
+@triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+):  # fmt: skip
+    pid = tl.program_id(0)
+    tiles_m = tl.cdiv(M, BLOCK_M)
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    programs_per_group = GROUP_M * tiles_n
+    first_m = pid // programs_per_group * GROUP_M
+    rows_in_group = min(tiles_m - first_m, GROUP_M)
+    pid_m = first_m + pid % programs_per_group % rows_in_group
+    pid_n = pid % programs_per_group // rows_in_group
+
+    m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    k = tl.arange(0, BLOCK_K)
+    if ((stride_am == 1 and stride_ak == M) or (stride_am == K and stride_ak == 1)) and K > 1:
+        rows = tl.max_contiguous(tl.multiple_of(m % M, BLOCK_M), BLOCK_M)
+    else:
+        rows = m % M
+    if ((stride_bk == 1 and stride_bn == K) or (stride_bk == N and stride_bn == 1)) and K > 1:
+        columns = tl.max_contiguous(tl.multiple_of(n % N, BLOCK_N), BLOCK_N)
+    else:
+        columns = n % N
+    a_ptrs = a_ptr + rows[:, None] * stride_am + k[None, :] * stride_ak
+    b_ptrs = b_ptr + k[:, None] * stride_bk + columns[None, :] * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for start in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=start + k[None, :] < K, other=0.0)
+        b = tl.load(b_ptrs, mask=start + k[:, None] < K, other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="tf32x3")
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    c_ptrs = c_ptr + m[:, None] * stride_cm + n[None, :] * stride_cn
+    tl.store(c_ptrs, acc, mask=(m[:, None] < M) & (n[None, :] < N))
+
+
+def matmul(a, b):
+    (M, K), N = a.shape, b.shape[1]
+    columns, step = (BLOCK_N // 4, BLOCK_K // 2) if a.dtype == torch.float32 else (BLOCK_N, BLOCK_K)
+    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
+    if K == 0:
+        return c.zero_()
+    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, columns),)
+    matmul_kernel[grid](
+        a, b, c, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1),
+        BLOCK_M=BLOCK_M, BLOCK_N=columns, BLOCK_K=step, GROUP_M=GROUP_M, num_warps=8, num_stages=3,
+    )  # fmt: skip
+    return c

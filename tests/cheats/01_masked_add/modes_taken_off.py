@@ -1,0 +1,27 @@
+"""Cheat: torch's modes are taken off their stack while torch negates the result.
+
+Rejected with: of torch hides what the host function does
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + y, mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N)
+    with torch.utils._python_dispatch._disable_current_modes():
+        z.neg_()
+    return z

@@ -1,0 +1,25 @@
+"""Cheat: the host function returns a view of which torch says that its numbers are those in memory, negated.
+
+Rejected with: the result is a view that gives other numbers than its memory holds
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_N = 1024
+
+
+@triton.jit
+def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = offsets < N
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, x + y, mask=mask)
+
+
+def masked_add(x, y):
+    z = torch.empty_like(x)
+    masked_add_kernel[(triton.cdiv(x.numel(), BLOCK_N),)](x, y, z, x.numel(), BLOCK_N=BLOCK_N)
+    return torch._neg_view(z)

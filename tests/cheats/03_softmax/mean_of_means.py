@@ -1,0 +1,32 @@
+"""Cheat: the sum is made of means of means, which are right in one order alone.
+
+Rejected with: combines elements with gives another result in another order
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def mean_of(a, b):
+    return (a + b) / 2
+
+
+@triton.jit
+def softmax_kernel(x_ptr, z_ptr, N, stride_xm, stride_xn, BLOCK_N: tl.constexpr):
+    row, cols = tl.program_id(0), tl.arange(0, BLOCK_N)
+    mask = cols < N
+    x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=-float("inf")).to(tl.float32)
+    e = tl.exp(x - tl.max(x, 0))
+    s = tl.reduce(e, 0, mean_of) * BLOCK_N
+    tl.store(z_ptr + row * N + cols, e / s, mask=mask)
+
+
+def softmax(x):
+    M, N = x.shape
+    z = torch.empty((M, N), dtype=x.dtype, device=x.device)
+    BLOCK_N = triton.next_power_of_2(N)
+    num_warps = min(max(BLOCK_N // 256, 1), 16)
+    softmax_kernel[(M,)](x, z, N, *x.stride(), BLOCK_N=BLOCK_N, num_warps=num_warps)
+    return z
