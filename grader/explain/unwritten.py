@@ -46,8 +46,8 @@ class Unwritten(Sentence):
         "axis 1 for axis 0. The grid{made} is {grid}: which axis counts what there, and in tl.program_id{read}?"
     )
     MASKED_OFF = (
-        "{silent} of {total} programs load and store nothing: their masks are false in every lane. A mask compares the "
-        "offsets of a program's own lanes with the size."
+        "{silent} of {total} programs load and store nothing: their masks are false in every lane. Do the masks "
+        "compare with the size, and do the program numbers lead to tiles that are there?"
     )
     NO_TURN = "{silent} of {total} programs load and store nothing: the loops around their accesses have no turn."
     WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."

@@ -81,7 +81,10 @@ class Values(Sentence):
     OUT_OF_RANGE = (
         "Numbers on the way get too large or too small for their dtype: with 64 bits for every float {name} is right."
     )
-    LARGEST_OF_16_BITS = "Line {line} makes {dtype} of what is computed with afterwards: {limit}"
+    RANGE_OF_FP16 = (
+        "Line {line} makes fp16 of what is computed with afterwards: nothing above 65504 is a number of fp16, and "
+        "nothing below 3e-8."
+    )
     STORED_IN_16_BITS = "Line {line} rounds to 16 bits, and {name} is fp32."
     IN_TF32 = (
         "The tl.dot in line {line} cuts fp32 to tf32, 11 significant bits, unless its input_precision chooses another "
@@ -163,9 +166,12 @@ def _program_at(evidence: Compared, writers: Writers, number: int) -> tuple[int,
 
 def _as_it_shows(evidence: Compared) -> Verdict:
     """Returns the verdict on values of which no known mistake is the cause."""
+    if evidence.formula_is_right:
+        lost = _flushed(evidence) or _out_of_range(evidence) or _low_precision(evidence)
+        if lost is not None:
+            return lost
     return (
-        (_flushed(evidence) or _out_of_range(evidence) if evidence.formula_is_right else None)
-        or _constant(evidence)
+        _constant(evidence)
         or _equal_lines(evidence)
         or _misplaced(evidence)
         or _special_values(evidence)
@@ -325,12 +331,9 @@ def _out_of_range(evidence: Compared) -> Verdict | None:
     if not evidence.formula_is_right or not bool((~out.isfinite() | (out == 0))[wrong].all()):
         return None
     said = Values.OUT_OF_RANGE(name=evidence.returns)
-    found = evidence.roundings[0] if len(evidence.roundings) == 1 else None
-    if found is None:
-        return failed(Cause.LOW_PRECISION, said, kind="guess")
-    limit = "its largest number is 65504." if found.dtype == "fp16" else "it has 8 significant bits."
-    advice = Values.LARGEST_OF_16_BITS(line=found.line, dtype=found.dtype, limit=limit)
-    return failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(found.line), kind="guess", line=found.line)
+    line = the_only(one.line for one in evidence.roundings if one.dtype == "fp16")
+    advice = Values.RANGE_OF_FP16(line=line) if line else None
+    return failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(line), kind="guess", line=line)
 
 
 def _few_digits(evidence: Compared) -> Verdict:
