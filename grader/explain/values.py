@@ -300,18 +300,21 @@ def _low_precision(evidence: Compared) -> Verdict | None:
     scale = size_of_terms(evidence.wanted.bound, exact(evidence.inputs), comparison.ref)
     relative = float(((comparison.out.double() - comparison.ref).abs() / scale)[wrong].max())
     of_fp16 = UNIT_ROUNDOFF[torch.float16] / 4 <= relative <= 32 * UNIT_ROUNDOFF[torch.float16]
-    if not of_fp16:
-        guessed = evidence.formula_is_right is None and (relative > UNIT_ROUNDOFF[torch.float16] or rounded_early)
-        return None if guessed else _few_digits(evidence)
-    advice, line = _where_digits_go(evidence)
-    if advice is None:
-        return _few_digits(evidence)
+    if not of_fp16 and evidence.formula_is_right is None and (relative > UNIT_ROUNDOFF[torch.float16] or rounded_early):
+        return None
     said = Values.ROUNDED_TO_FP16() if exact_bound else Values.LIKE_FP16(error=comparison.largest_error)
+    advice, line = _where_digits_go(evidence)
+    if advice is None or not of_fp16:
+        said = Values.FEW_DIGITS(error=comparison.largest_error)
+    if advice is None:
+        advice = Values.WHERE_DIGITS_GO()
+        if not exact_bound:
+            advice = getattr(named(evidence.wanted.bound), "LOST_DIGITS", advice)
     return failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(line), kind="guess", line=line)
 
 
 def _where_digits_go(evidence: Compared) -> tuple[Said | None, int]:
-    """Returns what loses as many digits as fp16 does, and its line, 0 if there are several; None if nothing does."""
+    """Returns what may lose digits, and its line, 0 if there are several; None if nothing does but fp32 itself."""
     if len(evidence.roundings) == 1:
         (found,) = evidence.roundings
         return Values.STAY_IN_FP32(line=found.line, dtype=found.dtype), found.line
@@ -334,15 +337,6 @@ def _out_of_range(evidence: Compared) -> Verdict | None:
     line = the_only(one.line for one in evidence.roundings if one.dtype == "fp16")
     advice = Values.RANGE_OF_FP16(line=line) if line else None
     return failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(line), kind="guess", line=line)
-
-
-def _few_digits(evidence: Compared) -> Verdict:
-    """Returns the guess for errors that are smaller than fp16 rounding and larger than the operation allows."""
-    bound, said = evidence.wanted.bound, Values.FEW_DIGITS(error=evidence.comparison.largest_error)
-    advice = Values.WHERE_DIGITS_GO()
-    if bound not in EXACT:
-        advice = getattr(named(bound), "LOST_DIGITS", advice)
-    return failed(Cause.LOW_PRECISION, said, advice, kind="guess")
 
 
 def _constant(evidence: Compared) -> Verdict | None:

@@ -19,6 +19,8 @@ INCOMPLETE = "incomplete"  # outcome of an exercise: nothing failed, but not eve
 # Kinds of failures, from the most direct cause on. A run explains its failure of the most direct kind.
 DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "cost")
 
+BY_NO_CHANCE = 3  # calls that an explanation fits
+
 # Wrong values are ORDINARY if some of them should be ordinary numbers, SPECIAL if all involve NaN or infinities.
 WRONG_IN = ORDINARY, SPECIAL = "ordinary", "special"
 
@@ -58,13 +60,14 @@ class Verdict:
 def is_contradicted(verdict: Verdict, others: Iterable[Verdict]) -> bool:
     """Returns whether the explanation of one failing call does not hold for the other failing calls of a run.
 
-    It fits by chance where most of them would have other values by it, or are wrong in ordinary numbers that nothing
-    explains.
+    It fits by chance where most of them would have other values by it; if it fits few calls, also where most are wrong
+    in ordinary numbers that nothing explains.
     """
     wrong = [one for one in others if one.wrong == ORDINARY]
-    against = [one for one in wrong if verdict.candidate in one.refuted or one.kind == "values"]
-    alike = [one for one in wrong if one.candidate == verdict.candidate]
-    return bool(verdict.candidate) and len(against) > len(alike) + 1
+    fitting = 1 + sum(one.candidate == verdict.candidate for one in wrong)
+    unexplained = fitting < BY_NO_CHANCE
+    against = [one for one in wrong if verdict.candidate in one.refuted or unexplained and one.kind == "values"]
+    return bool(verdict.candidate) and len(against) > fitting
 
 
 def failed(id: str, *said: Said | None, kind: str = "values", line: int = 0) -> Verdict:

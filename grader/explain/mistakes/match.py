@@ -55,7 +55,7 @@ def matching_hypothesis(evidence: Compared) -> tuple[Hypothesis | None, set[str]
         if not ruled_out and (result is None or fits(seen, hypothesis, result, inputs)):
             first = first or hypothesis
             fitting.add(hypothesis.candidate)
-        else:
+        elif ruled_out or hypothesis.id not in DIGITS | digits():  # how digits are rounded is known less exactly
             refuted.add(hypothesis.candidate)
     return first, refuted - fitting
 

@@ -116,7 +116,8 @@ def strides_ignored(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypo
         number = evidence.exercise.arguments.index(name)
         for id, strides, said in _readings(name, tensor):
             misread = reread(tensor, strides) if _lead_to_findings(evidence, name, tensor, strides) else None
-            if any(kernel.uses_no_stride for kernel in evidence.kernels):
+            none_kept = all(one != other for one, other in zip(strides, tensor.stride()))  # a stride of 1 is no operand
+            if none_kept and any(kernel.uses_no_stride for kernel in evidence.kernels):
                 said = OfAnyOperation.NO_STRIDE()
             elif evidence.wanted.is_argument and strides == evidence.output.stride():
                 said = OfAnyOperation.SAME_STRIDES(argument=name, name=evidence.returns)
