@@ -175,14 +175,12 @@ def _where_nothing_is_left(evidence: Compared, walk: KeyTiles) -> Iterator[Hypot
         yield Hypothesis("rescale-inverted", Attention.NAN_FROM_THE_START(o=o), None)
     if not passed or not bool(rows.any()):
         return
-    if bool(nan.all()) and walk.s.shape[-1] < walk.step:
-        far = bool((walk.own[..., -1] < LOG_OF_SMALLEST).all())
-        if not far:
-            said = Attention.NO_TURN(keys=walk.s.shape[-1], step=walk.step)
-            if any(load.other == -math.inf for kernel in evidence.kernels for load in kernel.loads_with_other):
-                yield Hypothesis("padding-counted", Attention.INFINITE_KEYS(o=o), None)
-            else:
-                yield Hypothesis("blocks-left-out", said, None)
+    keys, far = walk.s.shape[-1], bool((walk.own[..., -1] < LOG_OF_SMALLEST).all())
+    if bool(nan.all()) and not far and keys % walk.step:
+        if any(load.other == -math.inf for kernel in evidence.kernels for load in kernel.loads_with_other):
+            yield Hypothesis("padding-counted", Attention.INFINITE_KEYS(o=o), None)
+        elif keys < walk.step:
+            yield Hypothesis("blocks-left-out", Attention.NO_TURN(keys=keys, step=walk.step), None)
     if not bool((walk.so_far[..., -1][rows] < LOG_OF_SMALLEST).all()):
         return
     if bool(nan[rows].all()):
