@@ -104,6 +104,7 @@ class Grading:
     started: float = 0.0
     seconds: float = 0.0
     unkept: str = ""  # why progress could not be written
+    right_in_the_open: int = 0  # right calls of tests that are not hidden, which come first
 
     @property
     def own(self) -> bool:
@@ -162,8 +163,11 @@ class Grading:
         """Adds to the diagnosis of values that nothing explains how small a step leads from a right call to a wrong."""
         diagnosis, history = self.diagnosis, self.run.history
         if diagnosis is not None and diagnosis.verdict.kind == "values" and not diagnosis.hidden:
-            wrong = [trial for trial, verdict in history.failures if verdict.wrong == diagnosis.verdict.wrong]
-            diagnosis.verdict.said += filter(None, [smallest_step(history.right_trials, wrong)])
+            open_ones = [one.verdict for one in self.failures if not one.hidden]
+            alike = [one for one in open_ones if one.wrong == diagnosis.verdict.wrong]
+            wrong = [trial for one in alike if (trial := history.trial_of(one)) is not None]
+            right = history.right_trials[: self.right_in_the_open]
+            diagnosis.verdict.said += filter(None, [smallest_step(right, wrong)])
 
     @property
     def points(self) -> tuple[float, float]:
@@ -334,6 +338,8 @@ class Session:
         test = TestResult(item.name, rubric_item(item), points_of(item), verdict, drawn, core, step_of(item))
         test.only_on_gpu = self.replays is None and test.item == SPEED
         grading.results.append(test)
+        if not test.hidden:
+            grading.right_in_the_open = len(grading.run.history.right_trials)
         return test
 
     def _verdict_of(self, item: pytest.Function, error: BaseException | None, grading: Grading) -> Verdict:
