@@ -46,7 +46,7 @@ from grader.wire.reply import Reply
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 MASKED_FILLS = ("zero", "lowest")  # numbers that masked lanes may hold; 0 gives NaN too, in sums far below 0
 MOST_EXACT_STEPS, MOST_EXACT_LANES = 30_000, 60_000_000  # half a second of a core for all exact runs together
-MOST_PLAIN_CALLS = 4
+MOST_PLAIN_CALLS = 16  # a drawn call that fails is made smaller step by step
 STRIDE_MISTAKES = (
     Cause.STRIDE_IGNORED,
     Cause.STRIDES_SWAPPED,

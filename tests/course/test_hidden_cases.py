@@ -54,7 +54,9 @@ def test_a_failure_is_named_and_its_data_are_not_shown(tmp_path):
 
 def test_no_step_leads_from_a_hidden_case_to_a_call_that_is_wrong(tmp_path):
     text = FOLDER.solution_file.read_text()
-    (tmp_path / "softmax.py").write_text(text.replace("x - tl.max(x, 0)", "x - tl.max(x, 0) + 0.01 * cols"))  # right for 1 column
+    (tmp_path / "softmax.py").write_text(
+        text.replace("x - tl.max(x, 0)", "x - tl.max(x, 0) + 0.01 * cols")
+    )  # right for 1 column
     cases = '[[case]]\nname = "a single column"\narguments = [{ input = "normal", shape = [12, 1] }]\n'
     done, result = judged(tmp_path, tmp_path / "softmax.py", "-k", "past_a_power or single", cases=cases)
     assert "12 x 1" not in done.out
