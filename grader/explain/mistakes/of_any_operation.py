@@ -127,11 +127,13 @@ def strides_ignored(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypo
 
 
 def _lead_to_findings(evidence: Compared, name: str, tensor: torch.Tensor, strides: tuple[int, ...]) -> bool:
-    """Returns whether each access outside of a tensor is one of this argument, where these strides lead."""
+    """Returns whether each access outside of this argument lies where these strides lead; True without accesses
+    outside of any argument."""
     outside = [one for one in evidence.reply.findings if one.kind.startswith("out-of-bounds")]
     if not outside:
         return True
-    if tensor.numel() > MOST_PLACES or any(one.argument != name for one in outside):
+    outside = [one for one in outside if one.argument == name]
+    if tensor.numel() > MOST_PLACES or not outside:
         return False
     places = torch.zeros((), dtype=torch.int64)
     for size, stride in zip(tensor.shape, strides):
