@@ -9,7 +9,7 @@ import torch
 from grader.course.exercise import in_words
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
-from grader.explain.mistakes.match import matching_hypothesis
+from grader.explain.mistakes.match import matching_hypotheses
 from grader.explain.unwritten import tail_start, unwritten
 from grader.explain.verdict import ORDINARY, SPECIAL, Verdict, failed
 from grader.explain.written_tiles import as_matrix, program_index, tile_map, tiles_of
@@ -114,11 +114,13 @@ def value_verdict(evidence: Compared) -> Verdict:
     """Returns the verdict on a wrong result: its most likely mistake, or else the number of wrong elements."""
     missing = unwritten(evidence)
     if missing is not None and not evidence.wanted.is_updated:
-        verdict, refuted = missing, set[str]()
+        verdict = missing
     else:  # a result that is updated in place is unwritten but for what was to change: its values tell more
-        found, refuted = matching_hypothesis(evidence)
-        verdict = _known_mistake(evidence, found) if found is not None else missing or _as_it_shows(evidence)
-    verdict.refuted = frozenset(refuted)
+        fitting, refuted = matching_hypotheses(evidence)
+        first = next(iter(fitting.values()), None)
+        verdict = _known_mistake(evidence, first) if first is not None else missing or _as_it_shows(evidence)
+        verdict.fitting = {candidate: one.sentence for candidate, one in fitting.items()}
+        verdict.refuted = frozenset(refuted)
     if verdict.id != Cause.UNWRITTEN:
         verdict.said.append(first_wrong(evidence))
     verdict.tiles = tile_map(evidence)

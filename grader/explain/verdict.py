@@ -38,6 +38,7 @@ class Verdict:
     sampled: bool = False  # a few programs of a large call show it; a failure of a small call says more
     wrong: str = ""  # one of WRONG_IN if values were compared and differ
     candidate: str = ""  # what explains wrong values: the id of its sentence; "" where they are told and not explained
+    fitting: dict[str, Said] = field(default_factory=dict)  # all candidates that explain this call, and what they say
     refuted: frozenset[str] = frozenset()  # candidates that would give other values in this call
     case: str = ""  # a failed call in full: shapes, layouts, dtype, block sizes
     tiles: TileMap | None = None  # which program wrote what, and which tiles are right
@@ -61,13 +62,29 @@ def is_contradicted(verdict: Verdict, others: Iterable[Verdict]) -> bool:
     """Returns whether the explanation of one failing call does not hold for the other failing calls of a run.
 
     It fits by chance where most of them would have other values by it; if it fits few calls, also where most are wrong
-    in ordinary numbers that nothing explains.
+    in ordinary numbers that nothing explains. One that no call contradicts is better, if it fits as many.
     """
     wrong = [one for one in others if one.wrong == ORDINARY]
-    fitting = 1 + sum(one.candidate == verdict.candidate for one in wrong)
-    unexplained = fitting < BY_NO_CHANCE
-    against = [one for one in wrong if verdict.candidate in one.refuted or unexplained and one.kind == "values"]
-    return bool(verdict.candidate) and len(against) > fitting
+    if not verdict.candidate:
+        return False
+    fitting = 1 + fits(verdict.candidate, wrong)
+    refuting = refutes(verdict.candidate, wrong)
+    if fitting < BY_NO_CHANCE:
+        unexplained = [one for one in wrong if one.kind == "values" and verdict.candidate not in one.refuted]
+        refuting += len(unexplained)
+    rivals = {one.candidate for one in wrong if one.candidate and not refutes(one.candidate, [verdict, *wrong])}
+    better = bool(refuting) and any(fits(one, [verdict, *wrong]) >= fitting for one in rivals)
+    return refuting > fitting or better
+
+
+def fits(candidate: str, verdicts: Iterable[Verdict]) -> int:
+    """Returns how many failing calls a candidate explains."""
+    return sum(candidate in one.fitting for one in verdicts)
+
+
+def refutes(candidate: str, verdicts: Iterable[Verdict]) -> int:
+    """Returns how many failing calls have other values than a candidate gives."""
+    return sum(candidate in one.refuted for one in verdicts)
 
 
 def failed(id: str, *said: Said | None, kind: str = "values", line: int = 0) -> Verdict:

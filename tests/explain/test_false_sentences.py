@@ -10,7 +10,7 @@ import pytest
 from grader.author.direct_run import outcome
 from grader.author.proof import Proof, Way
 from grader.course.folder import Folder
-from grader.explain.verdict import FAIL
+from grader.explain.verdict import FAIL, ORDINARY, Verdict, is_contradicted
 from tests.conftest import ROOT
 from tests.typed_commands import freeze_what_is_here
 
@@ -209,3 +209,19 @@ def test_a_run_begins_with_a_true_sentence(name, seed, tmp_path):
     found = outcome(Proof("mutant", name, EXERCISES[exercise].path, path, FAIL), path, way)
     line = 1 + text[: text.index(new)].count("\n")
     assert found.message.startswith(said.format(line=line))
+
+
+def told(candidate: str, *also: str, refuted: str = "") -> Verdict:
+    """Returns the verdict on ordinary values that several candidates explain, the first of which is told."""
+    fitting = dict.fromkeys([candidate, *also])
+    refuting = frozenset(refuted.split())
+    return Verdict(
+        FAIL, "wrong-values", kind="cause", candidate=candidate, fitting=fitting, refuted=refuting, wrong=ORDINARY
+    )
+
+
+def test_what_no_call_contradicts_is_told_before_what_one_does():
+    nearly, exactly = told("eps-left-out", "another-eps"), told("another-eps", refuted="eps-left-out")
+    assert is_contradicted(nearly, [exactly])
+    assert not is_contradicted(exactly, [nearly])
+    assert not is_contradicted(nearly, [told("another-eps", "eps-left-out")])

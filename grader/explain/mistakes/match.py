@@ -40,24 +40,23 @@ DIGITS = {Cause.LOW_PRECISION}  # leave the formula right, as those that operati
 RANGE = {Cause.THROUGH_FP32}
 
 
-def matching_hypothesis(evidence: Compared) -> tuple[Hypothesis | None, set[str]]:
-    """Returns the first mistake that explains the result, or None; and the candidates that would give other values."""
+def matching_hypotheses(evidence: Compared) -> tuple[dict[str, Hypothesis], set[str]]:
+    """Returns the mistakes that explain the result, by candidate, and the candidates that would give other values."""
     inputs, exactly = exact(evidence.inputs), evidence.exactly
     place = [one.name for one in evidence.exercise.results].index(evidence.wanted.name)
     seen, fits = evidence, _fits
     if exactly is not None and not evidence.formula_is_right:
         seen, fits = exactly, _fits_exactly
-    first, fitting, refuted = None, set[str](), set[str]()
+    fitting, refuted = dict[str, Hypothesis](), set[str]()
     for hypothesis in (one for make in ANY_OPERATION for one in make(seen, inputs)):
         found = hypothesis.result
         result = found[place] if isinstance(found, tuple) else found
         ruled_out = _is_ruled_out(evidence, hypothesis)
         if not ruled_out and (result is None or fits(seen, hypothesis, result, inputs)):
-            first = first or hypothesis
-            fitting.add(hypothesis.candidate)
+            fitting.setdefault(hypothesis.candidate, hypothesis)
         elif ruled_out or hypothesis.id not in DIGITS | digits():  # how digits are rounded is known less exactly
             refuted.add(hypothesis.candidate)
-    return first, refuted - fitting
+    return fitting, refuted - fitting.keys()
 
 
 def _is_ruled_out(evidence: Compared, hypothesis: Hypothesis) -> bool:
