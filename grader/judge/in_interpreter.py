@@ -232,6 +232,7 @@ class Interpreted:
         trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
         if memory is not None and verdict.id not in STRIDE_MISTAKES:
             memory.tiles = tile_map(evidence)
+            memory.fitting, memory.refuted = verdict.fitting, verdict.refuted
             return memory
         if memory is not None:  # lanes out of bounds read other values with another fill of masked lanes
             return verdict

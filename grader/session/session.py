@@ -311,7 +311,7 @@ class Session:
         grading.run.end()
         grading.seconds = time.monotonic() - grading.started
         self._keep_progress(grading)
-        terminal_report.end(self._writer, grading, alone=len(self.gradings) == 1)
+        terminal_report.end(self._writer, grading, alone=len(self.gradings) == 1, why=self.config.option.why)
 
     def _keep_progress(self, grading: Grading) -> None:
         """Writes the progress after a complete run of the learner's own file."""
