@@ -27,6 +27,7 @@ COMMANDS = {
     "predict": "grader.learn.predict:predict",
     "watch": "grader.learn.watch:watch",
     "hint": "grader.learn.hint:hint",
+    "why": "grader.learn.why:why",
     "solution": "grader.learn.solution:solution",
     "reset": "grader.learn.reset:reset",
     "programs": "grader.learn.programs:programs",

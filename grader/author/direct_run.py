@@ -75,6 +75,7 @@ def _graded(proof: Proof, submission: Path, way: Way, items: list[pytest.Functio
             if not way.whole and _tells_enough(proof, grading):
                 break
     finally:
+        grading.conclude()
         grading.run.end()
     grading.seconds = time.monotonic() - grading.started
     return grading

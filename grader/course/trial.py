@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -64,6 +64,12 @@ class Trial:
         begins."""
         named = zip(self.arguments, self.data)
         return {name: data.same_as or data.part_of for name, data in named if isinstance(data, Data) and data.is_shared}
+
+    @property
+    def with_plain_layouts(self) -> Trial:
+        """The same call with contiguous tensors, each with memory of its own."""
+        plain = (one.in_plain_layout if isinstance(one, Data) else one for one in self.data)
+        return replace(self, data=tuple(plain))
 
     @property
     def data_label(self) -> str:

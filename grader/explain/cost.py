@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from grader.course.exercise import Exercise
@@ -10,9 +11,10 @@ from grader.explain.causes import Cause
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
-from grader.operations.evidence import source_line
+from grader.operations.evidence import source_line, the_only
 from grader.sentences import Fields, Said, Sentence, count_text
-from grader.submission.text import Submission, line_of_only_store
+from grader.submission.text import Submission
+from grader.ttir.kernel_facts import KernelFacts
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
 
@@ -31,6 +33,8 @@ class Cost(Sentence):
 
     READ = "{name} is read {times:.3g} times; {most:.3g} times are enough."
     READ_AGAIN = "{name} is read {times:.3g} times; once is enough."
+    PARTLY_READ_AGAIN = "Part of {name} is read again: it is read {times:.6g} times, and {most:g} is enough."
+    PARTLY_WRITTEN_AGAIN = "Part of {name} is written again: it is written {times:.6g} times, and {most:g} is enough."
     ADVICE_LOAD_ONCE = "What was read once can stay with the program: load it once."
     ADVICE_LARGER_TILES = (
         "In a program one load can serve all that is done with an element; a larger tile shares more of what it reads."
@@ -173,10 +177,10 @@ def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_
     return verdict
 
 
-def at_its_store(verdict: Verdict, submission: Submission) -> Verdict:
+def at_its_store(verdict: Verdict, submission: Submission, kernels: Callable[[], list[KernelFacts]]) -> Verdict:
     """Returns the verdict, with the line of the kernels' only store if a result is written too often."""
-    written = {Cost.WRITTEN, Cost.WRITTEN_AGAIN, Cost.WRITTEN_IN_FULL}
-    line = line_of_only_store(submission.tree) if written & {one.sentence for one in verdict.said} else 0
+    written = {Cost.WRITTEN, Cost.WRITTEN_AGAIN, Cost.WRITTEN_IN_FULL} & {one.sentence for one in verdict.said}
+    line = the_only(line for kernel in kernels() for line in kernel.store_lines) if written else 0
     if line:
         verdict.line = line
         verdict.said += filter(None, [source_line(submission, line)])
@@ -250,6 +254,8 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
         return Cost.NOT_NEEDED(name=name, share=100 * times), Cost.ADVICE_LEAVE_ALONE()
     if most < 1:  # only some rows of a table are needed
         return Cost.ROWS_READ(name=name, times=times / most), Cost.ADVICE_BEFORE_LOOP()
+    if f"{times:.3g}" == f"{most:.3g}":
+        return Cost.PARTLY_READ_AGAIN(name=name, times=times, most=most), Cost.ADVICE_LOAD_ONCE()
     read: Fields = dict(name=name, times=times)
     if at_once == 1:
         if most == 1:
@@ -261,6 +267,8 @@ def _read_too_often(name: str, times: float, most: float, at_once: int) -> tuple
 
 
 def _written_too_often(name: str, times: float, most: float) -> Said:
+    if f"{times:.3g}" == f"{most:.3g}":
+        return Cost.PARTLY_WRITTEN_AGAIN(name=name, times=times, most=most)
     if _is_once(most):
         return Cost.WRITTEN_AGAIN(name=name, times=times)
     if _is_once(times):

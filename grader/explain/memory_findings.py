@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from dataclasses import replace
 
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
@@ -12,8 +12,7 @@ from grader.numerics.roundoff import EXACT
 from grader.operations import named
 from grader.operations.evidence import Evidence, Place
 from grader.sentences import Said, Sentence, Value, count_text
-from grader.submission.nodes import covers
-from grader.submission.text import descriptors_made, is_in_loop, kernels_of, loaded_in_address
+from grader.submission.text import call_at, calls_in_line, descriptors_made
 from grader.wire.messages import FINDING_KINDS, Finding
 
 
@@ -37,12 +36,12 @@ class Memory(Sentence):
         "The {function} in line {line} leaves {name}, and a descriptor keeps within its shape: that has to be the "
         "shape of {name}, in the same order, and its strides those of {name}."
     )
-    NO_MASK = "The tl.{function} in line {line} has no mask: lanes past the end of {name} take part in it."
+    NO_MASK = "The tl.{function} in line {line}{at} has no mask: lanes past the end of {name} take part in it."
     NO_MASK_OF_TILE = (
-        "The tl.{function} in line {line} has no mask: lanes outside of {name}'s rows and columns take part in it."
+        "The tl.{function} in line {line}{at} has no mask: lanes outside of {name}'s rows and columns take part in it."
     )
     NO_LANE_INSIDE = (
-        "No lane of the tl.{function} in line {line} is inside of {name}: the address is computed wrongly, or the "
+        "No lane of the tl.{function} in line {line}{at} is inside of {name}: the address is computed wrongly, or the "
         "program has nothing to do there and needs a mask."
     )
     LIES_BEFORE = (
@@ -57,12 +56,15 @@ class Memory(Sentence):
         "The address in {name} is made with {loaded}, which was loaded: one of its values leads outside of {name}."
     )
     ONE_TOO_MANY = (
-        "The mask of the {function} in line {line} lets lanes outside of {name} through. One element too many: is it "
-        "<= where < is meant?"
+        "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. One element too many: is "
+        "it <= where < is meant?"
+    )
+    FULL_TILES = (
+        "The address in line {line} leads outside of {name}. No mask is to blame: all tiles are full in this call."
     )
     MASK_OR_ADDRESS = (
-        "The mask of the {function} in line {line} lets lanes outside of {name} through. If the mask is as you mean "
-        "it, the address is wrong."
+        "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. If the mask is as you "
+        "mean it, the address is wrong."
     )
 
     SHOWN_IN_ROWS = "Program {program} {verb} {name}[{row}, {column}]{neighbour}{size}."
@@ -76,6 +78,10 @@ class Memory(Sentence):
     CORNERS_TOO_CLOSE = (
         "Programs overlap: corners in line {line} lie closer together than a tile is long. They count elements: the "
         "number of a tile times its size."
+    )
+    INTO_ANOTHER_TILE = (
+        "Programs overlap: what line {line} stores reaches into another program's tile. Corners count elements: the "
+        "number of a tile times its size, and from one part of a tile to the next the size of the part."
     )
     SAME_ADDRESS = (
         "Programs overlap: the address in line {line} is the same in several programs, or more programs are launched "
@@ -118,6 +124,7 @@ class Memory(Sentence):
     SHOWN_READ = "Program {program} reads {name}[{index:,}], and {count:#element} in all."
 
 
+READING, WRITING = ("load", "gather"), ("store", "scatter", "atomic", "reduce")  # words in names of functions
 RACES = {
     "race-read-after-write": Memory.READS_WHAT_IS_WRITTEN,
     "race-write-after-read": Memory.WRITES_WHAT_IS_READ,
@@ -130,7 +137,7 @@ def memory_verdict(evidence: Evidence) -> Verdict | None:
     findings = sorted(evidence.reply.findings, key=lambda finding: FINDING_KINDS.index(finding.kind))
     if not findings:
         return None
-    first = findings[0]
+    first = _at_its_call(evidence, findings[0])
     if (known := _known_mistake(evidence, first)) is not None:
         return known
     if first.kind.startswith("out-of-bounds") or first.kind == "wild-pointer":
@@ -144,8 +151,24 @@ def memory_verdict(evidence: Evidence) -> Verdict | None:
     return _inside_one_program(evidence, first)
 
 
+def _at_its_call(evidence: Evidence, finding: Finding) -> Finding:
+    """Returns the finding at the place where the call of tl.load or tl.store begins: the compiler's text tells a place
+    within it."""
+    call = call_at(evidence.submission.tree, finding.line, finding.column, *_functions(finding))
+    return finding if call is None else replace(finding, line=call.lineno, column=call.col_offset)
+
+
+def _functions(finding: Finding) -> tuple[str, ...]:
+    """Returns parts of the names of functions that access memory as the finding's access does."""
+    if finding.kind in ("misaligned", "wild-pointer"):
+        return READING + WRITING
+    reads = finding.kind in ("out-of-bounds-load", "race-read-after-write", "load-ahead-of-store", "uninitialised-read")
+    return READING if reads else WRITING
+
+
 def _memory(evidence: Evidence, finding: Finding, id: str, *said: Said) -> Verdict:
-    return failed(id, *said, evidence.source_line(finding.line), kind="memory", line=finding.line)
+    caller = evidence.source_line(finding.via[0]) if finding.via else None
+    return failed(id, *said, evidence.source_line(finding.line), caller, kind="memory", line=finding.line)
 
 
 def _known_mistake(evidence: Evidence, finding: Finding) -> Verdict | None:
@@ -188,25 +211,35 @@ def _misaligned(evidence: Evidence, finding: Finding) -> Verdict:
 
 def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
     name, function, line = finding.argument, "load" if verb == "reads" else "store", finding.line
-    if evidence.lacks_mask(line, function) and finding.lanes == 1:
-        return Memory.ONE_ADDRESS(line=line, name=name)
-    if evidence.by_descriptor(line, function):
+    if finding.by_descriptor:
         return Memory.DESCRIPTOR(function=function, line=line, name=name)
-    if evidence.lacks_mask(line, function):
+    if not finding.masked and finding.lanes == 1:
+        return Memory.ONE_ADDRESS(line=line, name=name)
+    if not finding.masked:
         if finding.astray == finding.lanes:
-            return Memory.NO_LANE_INSIDE(function=function, line=line, name=name)
+            return Memory.NO_LANE_INSIDE(function=function, line=line, at=_at(evidence, finding), name=name)
         no_mask = Memory.NO_MASK if _dimensions(evidence, name) < 2 else Memory.NO_MASK_OF_TILE
-        return no_mask(function=function, line=line, name=name)
+        return no_mask(function=function, line=line, at=_at(evidence, finding), name=name)
     if finding.linear < 0 and not finding.between:
         return Memory.LIES_BEFORE(name=name)
-    if finding.between or (evidence.right_when_contiguous and _is_strided(evidence, name)):
-        return Memory.STRIDES_UNUSED(name=name)
-    if evidence.right_when_contiguous and any(not tensor.is_contiguous() for _, tensor in evidence.tensors):
-        return Memory.ONLY_CONTIGUOUS(name=name)
-    if loaded := loaded_in_address(evidence.submission.tree, line, function):
-        return Memory.LOADED_OFFSET(name=name, loaded=loaded)
+    if evidence.needs_plain_layouts and not evidence.trial.begins:
+        unused = Memory.STRIDES_UNUSED if _is_strided(evidence, name) else Memory.ONLY_CONTIGUOUS
+        return unused(name=name)
+    if finding.loaded:
+        return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
+    tensor = evidence.argument(name)
+    if tensor is not None and finding.tile and not any(size % one for size in tensor.shape for one in finding.tile):
+        return Memory.FULL_TILES(line=line, name=name)
     mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else Memory.MASK_OR_ADDRESS
-    return mask(function=function, line=line, name=name)
+    return mask(function=function, line=line, at=_at(evidence, finding), name=name)
+
+
+def _at(evidence: Evidence, finding: Finding) -> str:
+    """Returns words that tell an access from others in its line, or one call of a helper from another; "" where there
+    is nothing to tell apart."""
+    calls = calls_in_line(evidence.submission.tree, finding.line, *_functions(finding))
+    column = f", column {finding.column + 1}," if len(calls) > 1 else ""
+    return f"{column.rstrip(',')}, called in line {finding.via[0]}," if finding.via else column
 
 
 def _is_next_element(evidence: Evidence, finding: Finding) -> bool:
@@ -236,9 +269,22 @@ def _place(evidence: Evidence, finding: Finding, verb: str) -> Said:
     if finding.linear < 0:
         return Memory.SHOWN_BEFORE(**who, count=-finding.linear)
     if tensor is not None and tensor.dim() == 2 and tensor.is_contiguous():
-        row, column = divmod(finding.linear, max(tensor.shape[1], 1))
+        row, column = _row_and_column(finding, tensor.shape[1])
         return Memory.SHOWN_IN_ROWS(**who, row=row, column=column)
     return Memory.SHOWN_ELEMENT(**who, element=finding.linear)
+
+
+def _row_and_column(finding: Finding, columns: int) -> tuple[int, int]:
+    """Returns which element of a matrix an access means: past the end of a row lies the next row, and the lane that
+    begins a tile's row tells which of both is meant."""
+    columns = max(columns, 1)
+    if finding.lane and 0 <= finding.row_start < finding.linear:
+        row, column = divmod(finding.row_start, columns)
+        if finding.linear - finding.row_start == finding.lane:
+            return row, column + finding.lane
+        if finding.linear - finding.row_start == finding.lane * columns:
+            return row + finding.lane, column
+    return divmod(finding.linear, columns)
 
 
 def _neighbour_text(finding: Finding) -> str:
@@ -263,7 +309,8 @@ def _element(finding: Finding) -> dict[str, Value]:
 def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
     cause, shown = _cause_written_twice(evidence, finding), _both_write(finding)
     verdict = _memory(evidence, finding, Cause.DOUBLE_WRITE, cause, shown)
-    if evidence.missing_axis_text and (line := evidence.line_of_missing_axis):
+    if evidence.missing_axis is not None:
+        _, line, _ = evidence.missing_axis
         others = [one for one in verdict.said if one.sentence is not Place.LINE]
         verdict.said = [*others, *filter(None, [evidence.source_line(line)])]
         verdict.kind, verdict.line = "cause", line
@@ -285,27 +332,29 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
     unused = _unused_axes(evidence, finding)
     if unused:
         return Memory.UNUSED_AXES(axes=" and ".join(f"tl.program_id({axis})" for axis in unused))
-    in_loop = is_in_loop(evidence.submission.tree, finding.line)
-    if evidence.by_descriptor(finding.line, "store"):
-        whole = in_loop and begins_a_tile(finding.element or [finding.linear], evidence.constants)
-        return Memory.SAME_TILE() if whole else Memory.CORNERS_TOO_CLOSE(line=finding.line)
-    if evidence.lacks_mask(finding.line, "store"):
+    if finding.by_descriptor:
+        whole = finding.in_loop and begins_a_tile(finding.element or [finding.linear], evidence.constants)
+        several = any(len(kernel.store_lines) > 1 for kernel in evidence.kernels)
+        apart = Memory.INTO_ANOTHER_TILE if several else Memory.CORNERS_TOO_CLOSE
+        return Memory.SAME_TILE() if whole else apart(line=finding.line)
+    if not finding.masked:
         store = Memory.SAME_ADDRESS if finding.lanes == 1 else Memory.STORE_RUNS_ON
         return store(line=finding.line)
-    if in_loop:
+    if finding.in_loop:
         return Memory.SAME_TILE()
     return Memory.LAST_WINS()
 
 
 def _unused_axes(evidence: Evidence, finding: Finding) -> list[int]:
-    """Returns the axes with several programs that no kernel asks for, of the launches of the finding's kernel.
-
-    All launches are looked at if the finding's line is in no kernel that is launched, as in a function that it calls.
-    """
-    around = [kernel.name for kernel in kernels_of(evidence.submission.tree) if covers(kernel, finding.line)]
-    launches = [one for one in evidence.reply.launches if one.kernel in around] or evidence.reply.launches
-    sizes = zip_longest(*(one.grid for one in launches), fillvalue=1)
-    return [axis for axis, size in enumerate(sizes) if max(size) > 1 and axis not in evidence.kernel_facts.axes]
+    """Returns the axes with several programs that the kernel of the finding does not use."""
+    kernels = [
+        (launch, kernel) for launch, kernel in zip(evidence.reply.launches, evidence.kernels)
+        if finding.line in kernel.store_lines
+    ]  # fmt: skip
+    return sorted({
+        axis for launch, kernel in kernels or zip(evidence.reply.launches, evidence.kernels)
+        for axis, size in enumerate(launch.grid) if size > 1 and axis not in kernel.axes
+    })  # fmt: skip
 
 
 def _race(evidence: Evidence, finding: Finding) -> Verdict:

@@ -14,7 +14,6 @@ from grader.explain.written_tiles import as_matrix, tiles_of
 from grader.operations.comparison import first_index
 from grader.operations.evidence import Compared, Evidence
 from grader.sentences import Fields, Said, Sentence
-from grader.submission.text import axes_asked_for, stores_at_all, stores_only_in_loops
 from grader.submission.tuning_lines import line_of_grid
 from grader.wire.messages import Launch
 from grader.wire.reply import Writers
@@ -46,6 +45,11 @@ class Unwritten(Sentence):
         "{silent} of {total} programs write nothing to {name}, as if the kernel took axis 0 of the grid for axis 1 and "
         "axis 1 for axis 0. The grid{made} is {grid}: which axis counts what there, and in tl.program_id{read}?"
     )
+    MASKED_OFF = (
+        "{silent} of {total} programs load and store nothing: their masks are false in every lane. Do the masks "
+        "compare with the size, and do the program numbers lead to tiles that are there?"
+    )
+    NO_TURN = "{silent} of {total} programs load and store nothing: the loops around their accesses have no turn."
     WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
     ONE_BLOCK = (
         "Only the first {columns} columns of each row of {name} are written, one block: the store does not move with "
@@ -92,9 +96,10 @@ def unwritten(evidence: Compared) -> Verdict | None:
 
 def _nothing(evidence: Evidence) -> Said:
     grid, launches = _used_axes(evidence), len(evidence.reply.launches)
-    if not stores_at_all(evidence.submission.tree):
+    if evidence.kernels and not any(kernel.store_lines for kernel in evidence.kernels):
         return Unwritten.NO_STORE(name=evidence.returns)
-    in_loops = grid[-1:] != [0] and stores_only_in_loops(evidence.submission.tree)
+    storing = [kernel for kernel in evidence.kernels if kernel.store_lines]
+    in_loops = grid[-1:] != [0] and bool(storing) and all(kernel.stores_only_in_loops for kernel in storing)
     sentence = Unwritten.NOTHING_IN_LOOPS if in_loops else Unwritten.NOTHING
     return sentence(name=evidence.returns, stores=_grid_text(grid) if launches < 2 else f"{launches} launches")
 
@@ -115,14 +120,17 @@ def _silent(evidence: Evidence, writers: Writers) -> Said | None:
     if silent > 0 and launch is not None and _axes_are_exchanged(launch, writers):
         made, read = _lines_of_axes(evidence, launch)
         return Unwritten.AXES_EXCHANGED(grid=str(tuple(launch.grid)), made=made, read=read, **found)
+    if silent > 0 and launch is not None and launch.idle >= silent:
+        kernel = evidence.kernel_of(launch)
+        no_turn = kernel is not None and kernel.stores_only_in_loops
+        return (Unwritten.NO_TURN if no_turn else Unwritten.MASKED_OFF)(silent=silent, total=total)
     return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
 
 
 def _lines_of_axes(evidence: Evidence, launch: Launch) -> tuple[str, str]:
     """Returns ", made in line 36," for the grid and " (lines 17 and 18)" for the axes; "" for a line not known."""
-    tree = evidence.submission.tree
-    made = line_of_grid(tree, launch.line)
-    read = sorted(set(axes_asked_for(tree, launch.kernel).values()))
+    made, kernel = line_of_grid(evidence.submission.tree, launch.line), evidence.kernel_of(launch)
+    read = sorted(set(kernel.axes.values())) if kernel is not None else []
     plural = "line" if len(read) == 1 else "lines"
     return f", made in line {made}," if made else "", f" ({plural} {in_words(list(map(str, read)))})" if read else ""
 
@@ -139,11 +147,12 @@ def _axes_are_exchanged(launch: Launch, writers: Writers) -> bool:
 
 def _no_such_axis(evidence: Evidence, launch: Launch) -> Said | None:
     """Returns the sentence about an axis that the launch's kernel asks for and its grid lacks; None if it has all."""
-    asked = axes_asked_for(evidence.submission.tree, launch.kernel)
-    missing = min((axis for axis in asked if axis >= len(launch.grid)), default=None)
-    if missing is None:
+    kernel = evidence.kernel_of(launch)
+    missing = [one for one in (kernel.axes.items() if kernel is not None else ()) if one[0] >= len(launch.grid)]
+    if not missing:
         return None
-    return Unwritten.NO_SUCH_AXIS(axis=missing, line=asked[missing], grid=str(tuple(launch.grid)))
+    axis, line = min(missing)
+    return Unwritten.NO_SUCH_AXIS(axis=axis, line=line, grid=str(tuple(launch.grid)))
 
 
 def _left_out(evidence: Evidence, writers: Writers, missing: torch.Tensor) -> Said:

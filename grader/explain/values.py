@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from itertools import pairwise
 
 import torch
@@ -10,7 +9,7 @@ import torch
 from grader.course.exercise import in_words
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
-from grader.explain.mistakes.match import matching_hypothesis
+from grader.explain.mistakes.match import matching_hypotheses
 from grader.explain.unwritten import tail_start, unwritten
 from grader.explain.verdict import ORDINARY, SPECIAL, Verdict, failed
 from grader.explain.written_tiles import as_matrix, program_index, tile_map, tiles_of
@@ -19,12 +18,12 @@ from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations import named
 from grader.operations.bounds import size_of_terms
-from grader.operations.evidence import Compared
+from grader.operations.evidence import Compared, the_only
 from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Fields, Said, Sentence
-from grader.submission.text import first_load_with_other, kernels_of, line_of_subtracted_sum, the_only_dot
 from grader.wire.reply import Writers
 
+ALIKE = 1e-6  # of the largest value: two exact runs differ by less
 TELLING = 4  # different values: a tile with fewer, such as a 1 among zeros, may equal another tile by chance
 
 
@@ -79,6 +78,18 @@ class Values(Sentence):
         "Digits are lost on the way: errors are {error:.3g} times what fp32 arithmetic explains, about the rounding of "
         "fp16."
     )
+    OUT_OF_RANGE = (
+        "Numbers on the way get too large or too small for their dtype: with 64 bits for every float {name} is right."
+    )
+    RANGE_OF_FP16 = (
+        "Line {line} makes fp16 of what is computed with afterwards: nothing above 65504 is a number of fp16, and "
+        "nothing below 3e-8."
+    )
+    STORED_IN_16_BITS = "Line {line} rounds to 16 bits, and {name} is fp32."
+    IN_TF32 = (
+        "The tl.dot in line {line} cuts fp32 to tf32, 11 significant bits, unless its input_precision chooses another "
+        'way: "tf32x3" and "ieee" keep the digits.'
+    )
     STAY_IN_FP32 = "Line {line} makes {dtype} of what is computed with afterwards: stay in fp32 up to the store."
     CONVERT_TO_FP32 = "Convert to fp32 before computing, and keep sums in fp32."
     FEW_DIGITS = "Digits are lost on the way: errors are up to {error:.3g} times the bound."
@@ -89,6 +100,9 @@ class Values(Sentence):
         "may turn them to 0."
     )
 
+    TOO_LARGE_BY = "Where it is wrong it is too large by {difference:.6g}, in each element alike."
+    TIMES = "Where it is wrong it is {factor:.6g} times what is expected, in each element alike."
+
     EVERY_ELEMENT = "{others}{name} is wrong in every element, {dtype}."
     SOME_ELEMENTS = "{others}{name} is wrong in {count:#element} of {total}, {dtype}."
     FROM_AN_ELEMENT_ON = "{others}{name} is wrong in {count:#element} of {total}, all from element {start} on, {dtype}."
@@ -98,21 +112,15 @@ class Values(Sentence):
 
 def value_verdict(evidence: Compared) -> Verdict:
     """Returns the verdict on a wrong result: its most likely mistake, or else the number of wrong elements."""
-    # A result that is updated in place is unwritten but for the elements that were to change: their values tell more.
-    first, second = (_known_mistake, unwritten) if evidence.wanted.is_updated else (unwritten, _known_mistake)
-    verdict = (
-        first(evidence)
-        or second(evidence)
-        or _constant(evidence)
-        or _equal_lines(evidence)
-        or _misplaced(evidence)
-        or _special_values(evidence)
-        or _layout(evidence)
-        or _flushed(evidence)
-        or _low_precision(evidence)
-        or _nothing_ordinary(evidence)
-        or failed(_of_the_result(evidence), _where_wrong(evidence))
-    )
+    missing = unwritten(evidence)
+    if missing is not None and not evidence.wanted.is_updated:
+        verdict = missing
+    else:  # a result that is updated in place is unwritten but for what was to change: its values tell more
+        fitting, refuted = matching_hypotheses(evidence)
+        first = next(iter(fitting.values()), None)
+        verdict = _known_mistake(evidence, first) if first is not None else missing or _as_it_shows(evidence)
+        verdict.fitting = {candidate: one.sentence for candidate, one in fitting.items()}
+        verdict.refuted = frozenset(refuted)
     if verdict.id != Cause.UNWRITTEN:
         verdict.said.append(first_wrong(evidence))
     verdict.tiles = tile_map(evidence)
@@ -158,33 +166,42 @@ def _program_at(evidence: Compared, writers: Writers, number: int) -> tuple[int,
     return program_index(number, writers.grid, axes)
 
 
-def _known_mistake(evidence: Compared) -> Verdict | None:
-    found = matching_hypothesis(evidence)
-    if found is None:
-        return None
+def _as_it_shows(evidence: Compared) -> Verdict:
+    """Returns the verdict on values of which no known mistake is the cause."""
+    if evidence.formula_is_right:
+        lost = _flushed(evidence) or _out_of_range(evidence) or _low_precision(evidence)
+        if lost is not None:
+            return lost
+    return (
+        _constant(evidence)
+        or _equal_lines(evidence)
+        or _misplaced(evidence)
+        or _special_values(evidence)
+        or _layout(evidence)
+        or _flushed(evidence)
+        or _low_precision(evidence)
+        or _nothing_ordinary(evidence)
+        or failed(_of_the_result(evidence), _where_wrong(evidence), _alike_everywhere(evidence))
+    )
+
+
+def _known_mistake(evidence: Compared, found: Hypothesis) -> Verdict:
     line = found.line or _line_of_mistake(found, evidence)
-    return failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
+    verdict = failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
+    verdict.candidate = found.candidate
+    return verdict
 
 
 def _line_of_mistake(found: Hypothesis, evidence: Compared) -> int:
     """Returns the line of a known mistake, or 0 if the text does not tell it."""
-    if found.id == Cause.PADDING_COUNTED:
-        line_of = line_of_subtracted_sum if found.by_subtraction else first_load_with_other
-    elif found.id == "rounded-operands":
-        line_of = the_only_dot
-    else:
-        return 0
-    return line_of(_text_of_result(evidence))
-
-
-def _text_of_result(evidence: Compared) -> ast.Module:
-    """Returns the file; where it launches several kernels, the one that wrote the result, and nothing if several have
-    its grid."""
-    launches, tree = evidence.reply.launches, evidence.submission.tree
-    if len({one.kernel for one in launches}) < 2:
-        return tree
-    wrote = {one.kernel for one in launches if evidence.launch is not None and one.grid == evidence.launch.grid}
-    return ast.Module([kernel for kernel in kernels_of(tree) if len(wrote) == 1 and kernel.name in wrote], [])
+    kernels = evidence.kernels
+    if found.id == Cause.PADDING_COUNTED and found.by_subtraction:
+        return the_only(kernel.line_of_subtracted_sum for kernel in kernels)
+    if found.held is not None:
+        return evidence.line_of_other(found.held)
+    if found.id == "rounded-operands":
+        return the_only(line for kernel in kernels for line in kernel.tf32_lines + kernel.rounded_operands)
+    return 0
 
 
 def _equal_lines(evidence: Compared) -> Verdict | None:
@@ -247,14 +264,12 @@ def _slice_text(name: str, part: tuple[slice, slice]) -> str:
 
 def _layout(evidence: Compared) -> Verdict | None:
     """Returns the guess that strides, or the common address of two arguments, are used wrongly; else None."""
-    if evidence.formula_is_right:
+    if evidence.formula_is_right or not evidence.needs_plain_layouts:
         return None
-    if evidence.trial.begins and any(not trial.begins for trial in evidence.right_trials):
+    if evidence.trial.begins:
         part, whole = next(iter(evidence.trial.begins.items()))
         return failed(Cause.STRIDE_IGNORED, Values.ONE_ADDRESS(part=part, whole=whole), kind="guess")
     strided = [name for name, tensor in evidence.tensors if not tensor.is_contiguous()]
-    if not strided or not evidence.right_when_contiguous:
-        return None
     return failed(Cause.STRIDE_IGNORED, Values.STRIDE_IGNORED(names=in_words(strided)), kind="guess")
 
 
@@ -287,24 +302,43 @@ def _low_precision(evidence: Compared) -> Verdict | None:
     scale = size_of_terms(evidence.wanted.bound, exact(evidence.inputs), comparison.ref)
     relative = float(((comparison.out.double() - comparison.ref).abs() / scale)[wrong].max())
     of_fp16 = UNIT_ROUNDOFF[torch.float16] / 4 <= relative <= 32 * UNIT_ROUNDOFF[torch.float16]
-    if not of_fp16:
-        guessed = evidence.formula_is_right is None and (relative > UNIT_ROUNDOFF[torch.float16] or rounded_early)
-        return None if guessed else _few_digits(evidence)
+    if not of_fp16 and evidence.formula_is_right is None and (relative > UNIT_ROUNDOFF[torch.float16] or rounded_early):
+        return None
     said = Values.ROUNDED_TO_FP16() if exact_bound else Values.LIKE_FP16(error=comparison.largest_error)
-    found = evidence.rounding()
-    if found is None:
-        return failed(Cause.LOW_PRECISION, said, Values.CONVERT_TO_FP32(), kind="guess")
-    advice, place = Values.STAY_IN_FP32(line=found.line, dtype=found.dtype), evidence.source_line(found.line)
-    return failed(Cause.LOW_PRECISION, said, advice, place, kind="guess", line=found.line)
+    advice, line = _where_digits_go(evidence)
+    if advice is None or not of_fp16:
+        said = Values.FEW_DIGITS(error=comparison.largest_error)
+    if advice is None:
+        advice = Values.WHERE_DIGITS_GO()
+        if not exact_bound:
+            advice = getattr(named(evidence.wanted.bound), "LOST_DIGITS", advice)
+    return failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(line), kind="guess", line=line)
 
 
-def _few_digits(evidence: Compared) -> Verdict:
-    """Returns the guess for errors that are smaller than fp16 rounding and larger than the operation allows."""
-    bound, said = evidence.wanted.bound, Values.FEW_DIGITS(error=evidence.comparison.largest_error)
-    advice = Values.WHERE_DIGITS_GO()
-    if bound not in EXACT:
-        advice = getattr(named(bound), "LOST_DIGITS", advice)
-    return failed(Cause.LOW_PRECISION, said, advice, kind="guess")
+def _where_digits_go(evidence: Compared) -> tuple[Said | None, int]:
+    """Returns what may lose digits, and its line, 0 if there are several; None if nothing does but fp32 itself."""
+    if len(evidence.roundings) == 1:
+        (found,) = evidence.roundings
+        return Values.STAY_IN_FP32(line=found.line, dtype=found.dtype), found.line
+    if evidence.roundings:
+        return Values.CONVERT_TO_FP32(), 0
+    if line := the_only(line for kernel in evidence.kernels for line in kernel.tf32_lines):
+        return Values.IN_TF32(line=line), line
+    narrow = the_only(line for kernel in evidence.kernels for line in kernel.narrowing_lines)
+    if narrow and evidence.wanted.dtype == torch.float32:
+        return Values.STORED_IN_16_BITS(line=narrow, name=evidence.returns), narrow
+    return None, 0
+
+
+def _out_of_range(evidence: Compared) -> Verdict | None:
+    """Returns the verdict on a right formula all of whose wrong elements are 0, infinite or NaN; None for others."""
+    wrong, out = evidence.comparison.wrong, evidence.comparison.out
+    if not evidence.formula_is_right or not bool((~out.isfinite() | (out == 0))[wrong].all()):
+        return None
+    said = Values.OUT_OF_RANGE(name=evidence.returns)
+    line = the_only(one.line for one in evidence.roundings if one.dtype == "fp16")
+    advice = Values.RANGE_OF_FP16(line=line) if line else None
+    return failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(line), kind="guess", line=line)
 
 
 def _constant(evidence: Compared) -> Verdict | None:
@@ -377,3 +411,18 @@ def _where_wrong(evidence: Compared) -> Said:
     if wrong.dim() == 2 and (start := tail_start(matrix.any(dim=1))):
         return Values.FROM_A_ROW_ON(start=start, **found)
     return Values.SOME_ELEMENTS(**found)
+
+
+def _alike_everywhere(evidence: Compared) -> Said | None:
+    """Returns the sentence about a difference or a factor that all wrong elements share; None if they share none."""
+    seen = evidence.exactly or evidence
+    wrong = evidence.comparison.wrong & seen.comparison.ref.isfinite() & seen.output.isfinite()
+    out, ref = seen.output.double()[wrong], seen.comparison.ref.double()[wrong]
+    if int(wrong.sum()) < max(TELLING, evidence.comparison.wrong_count) or ref.unique().numel() < TELLING:
+        return None
+    difference, factor = out - ref, out / ref
+    if bool(((difference - difference[0]).abs() <= ALIKE * ref.abs().max()).all()):
+        return Values.TOO_LARGE_BY(difference=float(difference[0]))
+    if bool(((factor - factor[0]).abs() <= ALIKE * factor[0].abs()).all()):
+        return Values.TIMES(factor=float(factor[0]))
+    return None

@@ -12,7 +12,7 @@ from grader.interpreter.access_log import Lanes
 from grader.interpreter.buffers import Argument
 from grader.interpreter.shadow import Units
 from grader.interpreter.views import BufferView
-from grader.ttir.module import SourcePlace
+from grader.ttir.module import Operation, SourcePlace
 
 
 @dataclass
@@ -21,9 +21,13 @@ class Access:
 
     kind: str
     item: int  # bytes of an element
-    place: SourcePlace
+    operation: Operation
     turn: int  # its number in the launch
     lanes: Lanes | None
+
+    @property
+    def place(self) -> SourcePlace:
+        return self.operation.place
 
 
 @dataclass(eq=False)

@@ -131,7 +131,7 @@ def load(operation: Operation) -> Callable:
         if frame.batch.notes_widths:
             _note_widths(frame, operation, pointers, mask, dtype.itemsize)
         rest = None if other is None else as_raw(lanes.of(other))
-        raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, place, lanes.programs, lanes.logged, rest)
+        raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, operation, lanes.programs, lanes.logged, rest)
         values = as_values(raw, dtype)
         if lanes.mask is None:
             return values.reshape(lanes.shape)
@@ -159,14 +159,14 @@ def _note_masked_fill(frame: Frame, mask: np.ndarray, line: int) -> None:
 
 def store(operation: Operation) -> Callable:
     """Returns the function (frame, pointers, values, mask) that carries out this store. `mask` may be None."""
-    shape, place = operation.operand_types[0].shape, operation.place
+    shape = operation.operand_types[0].shape
 
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> None:
         lanes = lanes_of(frame, pointers, mask, shape)
         if frame.batch.notes_widths:
             _note_widths(frame, operation, pointers, mask, values.dtype.itemsize)
         raw = as_raw(lanes.of(values))
-        frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, place, lanes.programs, lanes.logged)
+        frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, operation, lanes.programs, lanes.logged)
 
     return run
 
@@ -193,7 +193,7 @@ def change_atomically(
     of_a_program = int(operation.attributes.get("scope", GPU_WIDE)) == ONE_PROGRAM  # then it orders no other program
     semantics = RELAXED if of_a_program else int(operation.attributes.get("sem", ACQUIRE_RELEASE))
     raw = frame.batch.memory.atomic(
-        lanes.pointers, dtype.itemsize, operation.place, lanes.programs, change, semantics, lanes.logged, together
+        lanes.pointers, dtype.itemsize, operation, lanes.programs, change, semantics, lanes.logged, together
     )
     return lanes.spread(as_values(raw, dtype), np.zeros((), dtype))
 

@@ -126,7 +126,7 @@ def _read_box(frame: Frame, operation: Operation, descriptor: Descriptor, box: t
     pointers, inside = box
     shape = np.broadcast_shapes(pointers.shape, inside.shape)[1:]
     lanes = lanes_of(frame, pointers, inside, shape)
-    raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, operation.place, lanes.programs, lanes.logged)
+    raw = frame.batch.memory.load(lanes.pointers, dtype.itemsize, operation, lanes.programs, lanes.logged)
     padding = np.full((), np.nan if descriptor.nan else 0).astype(dtype)
     return lanes.spread(as_values(raw, dtype), padding).reshape(frame.count, *kind.shape)
 
@@ -136,7 +136,7 @@ def _write_box(frame: Frame, operation: Operation, box: tuple, values: np.ndarra
     shape = np.broadcast_shapes(pointers.shape, inside.shape)[1:]
     lanes = lanes_of(frame, pointers, inside, shape)
     raw = as_raw(lanes.of(_blocked(values, shape)))
-    frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, operation.place, lanes.programs, lanes.logged)
+    frame.batch.memory.store(lanes.pointers, raw, values.dtype.itemsize, operation, lanes.programs, lanes.logged)
 
 
 def _blocked(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

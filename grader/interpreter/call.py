@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from grader.interpreter.access_facts import AccessFacts
 from grader.interpreter.batch import Batch, KernelFault, TooLong
 from grader.interpreter.blocks import Descriptor
 from grader.interpreter.buffers import Argument, Buffer, OutOfMemory, base_of
@@ -75,7 +76,7 @@ class InterpretedCall:
         reply, blob = self._outputs() if error is None else ({}, b"")
         reply |= {
             "error": None if error is None else asdict(error),
-            "findings": [asdict(finding) for finding in self.memory.findings()],
+            "findings": self._findings(),
             "launches": [asdict(launch) for launch in self.launches],
             "traffic": [asdict(traffic) for traffic in self.memory.traffic()],
             "accesses": [asdict(access) for access in self.memory.logged_accesses()],
@@ -88,6 +89,11 @@ class InterpretedCall:
             "lanes": self.lanes,
         }
         return reply, blob
+
+    def _findings(self) -> list[dict]:
+        found = self.memory.findings()
+        facts = AccessFacts(kernel.module for kernel in self.kernels.values() if found)
+        return [asdict(finding) | facts.of(access) for finding, access in found]
 
     # ---- memory --------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from grader.interpreter.buffers import Argument, Buffer
+from grader.ttir.module import Operation
 from grader.wire.messages import Finding
 
 MOST_REPORTS = 64
@@ -27,6 +28,9 @@ class Seen:
     other_program: list[int] | None
     lanes: int  # of this program, in this access, masked ones left out
     astray: int  # of these, those that make the mistake
+    operation: Operation  # the access
+    lane: int  # how many lanes of its row of the tile come before the lane that shows it
+    row_start: int  # where the first of these leads, in bytes from the buffer's first one
     sharing: list[Argument] = field(default_factory=list)
 
 
@@ -50,6 +54,7 @@ class FindingReport:
         finding.argument, whole = argument.buffer.part_at(argument.view.offset if outside else seen.offset)
         if outside:
             finding.linear = argument.view.linear(seen.offset)
+            finding.lane, finding.row_start = seen.lane, argument.view.linear(seen.row_start)
             finding.between = argument.view.is_between(seen.offset)
             finding.neighbour = _neighbour(argument.buffer, seen, buffers)
         else:  # an element of the argument, whichever view of it the kernel was given
@@ -91,7 +96,8 @@ class Reports:
             report.count += count
             report.programs.update(programs)
 
-    def findings(self, buffers: Iterable[Buffer]) -> list[Finding]:
-        """Returns the findings in the order in which programs that run one after another would have met them."""
+    def findings(self, buffers: Iterable[Buffer]) -> list[tuple[Finding, Operation]]:
+        """Returns the findings, each with its access, in the order in which programs that run one after another would
+        have met them."""
         reports = sorted(self._reports.values(), key=lambda report: report.turn)
-        return [report.finding(buffers) for report in reports]
+        return [(report.finding(buffers), report.seen.operation) for report in reports]

@@ -9,6 +9,7 @@ of a batch are taken to run after the programs of all earlier batches.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -22,7 +23,7 @@ from grader.interpreter.pipelined_loads import PipelinedLoop
 from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Units
 from grader.interpreter.traffic import ProgramGroups, count_instruction, is_increasing, starts_of_runs
 from grader.interpreter.views import BufferView
-from grader.ttir.module import SourcePlace
+from grader.ttir.module import Operation
 from grader.wire.messages import Finding, LoggedAccess, Meeting, Traffic
 
 APART = 1 << 42  # bytes between the pretended addresses of two buffers
@@ -130,7 +131,7 @@ class CheckedMemory:
     # ---- loads, stores and atomics -----------------------------------------------------------------------------
 
     def load(
-        self, pointers: np.ndarray, item: int, place: SourcePlace, programs: np.ndarray, lanes: Lanes | None = None,
+        self, pointers: np.ndarray, item: int, operation: Operation, programs: np.ndarray, lanes: Lanes | None = None,
         rest: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Returns the content that each lane reads, as unsigned integers of `item` bytes.
@@ -138,7 +139,7 @@ class CheckedMemory:
         lanes: for the access log and meetings. rest: by lane, the content of a lane out of bounds, as if masked off.
         """
         out = None
-        for part in self._parts(pointers, programs, access := self._access("load", item, place, lanes)):
+        for part in self._parts(pointers, programs, access := self._access("load", item, operation, lanes)):
             self._note(part, access)
             values = part.argument.buffer.words(item)[part.index]
             if self.meetings is not None:
@@ -155,11 +156,11 @@ class CheckedMemory:
         return np.full(size * item, FILLS[self.fill], np.uint8).view(f"u{item}")
 
     def store(
-        self, pointers: np.ndarray, raw: np.ndarray, item: int, place: SourcePlace, programs: np.ndarray,
+        self, pointers: np.ndarray, raw: np.ndarray, item: int, operation: Operation, programs: np.ndarray,
         lanes: Lanes | None = None,
     ) -> None:  # fmt: skip
         """Stores `raw`: by lane, unsigned integers of `item` bytes. The last of several lanes with one address wins."""
-        for part in self._parts(pointers, programs, access := self._access("store", item, place, lanes)):
+        for part in self._parts(pointers, programs, access := self._access("store", item, operation, lanes)):
             self._note(part, access)
             values = raw if part.chosen is None else raw[part.chosen]
             words = part.argument.buffer.words(item)
@@ -172,7 +173,7 @@ class CheckedMemory:
                     self._report("lane-conflict", access, part.argument, part.offsets, part.programs, lost)
 
     def atomic(
-        self, pointers: np.ndarray, item: int, place: SourcePlace, programs: np.ndarray, change: Change,
+        self, pointers: np.ndarray, item: int, operation: Operation, programs: np.ndarray, change: Change,
         semantics: int = 1, lanes: Lanes | None = None, together: Together | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Changes memory lane by lane by `change`. Returns the content that each lane found. semantics: see shadow.py.
@@ -182,7 +183,7 @@ class CheckedMemory:
         out = self._nothing(pointers.size, item)
         if self.order is not None:
             self.order.note_semantics(semantics)
-        for part in self._parts(pointers, programs, access := self._access("atomic", item, place, lanes)):
+        for part in self._parts(pointers, programs, access := self._access("atomic", item, operation, lanes)):
             self._note(part, access)
             words = part.argument.buffer.words(item)
             numbers = np.arange(pointers.size) if part.chosen is None else part.chosen
@@ -199,9 +200,9 @@ class CheckedMemory:
 
     # ---- one access --------------------------------------------------------------------------------------------
 
-    def _access(self, kind: str, item: int, place: SourcePlace, lanes: Lanes | None) -> Access:
+    def _access(self, kind: str, item: int, operation: Operation, lanes: Lanes | None) -> Access:
         self.accesses += 1
-        return Access(kind, item, place, self.accesses, lanes)
+        return Access(kind, item, operation, self.accesses, lanes)
 
     def _parts(self, pointers: np.ndarray, programs: np.ndarray, access: Access) -> Iterator[Part]:
         if not pointers.size:
@@ -356,7 +357,10 @@ class CheckedMemory:
             own = programs == program
             lanes, astray = (int(np.count_nonzero(one)) for one in (own, own if bad is None else own & bad))
             named = [other] if kind == "load-ahead-of-store" else self._name_other(other)
-            seen = Seen(argument, int(offsets[first]), self.name(program), named, lanes, astray, sharing)
+            seen = Seen(
+                argument, int(offsets[first]), self.name(program), named, lanes, astray, access.operation,
+                *_begin_of_row(access, offsets, first), sharing,
+            )  # fmt: skip
             self.reports.show(kind, buffer, line, turn, seen)
         own = programs if bad is None else programs[bad]
         self.reports.count(kind, buffer, line, own.size, np.unique(own).tolist())
@@ -382,7 +386,7 @@ class CheckedMemory:
             return  # an argument's
         buffer.results.append((name, view))
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[tuple[Finding, Operation]]:
         return self.reports.findings(self.buffers)
 
     def traffic(self) -> list[Traffic]:
@@ -414,3 +418,17 @@ class CheckedMemory:
         A number counts the last axis of `buffer.last_grid` fastest.
         """
         return buffer.writers(view)
+
+
+def _begin_of_row(access: Access, offsets: np.ndarray, lane: int) -> tuple[int, int]:
+    """Returns how many lanes come before a lane in its row of the tile, and the offset of the first of these.
+
+    (0, its own offset) where the access goes through several parameters, and its lanes are not all here.
+    """
+    mask, shape = access.lanes or (None, ())
+    active = np.arange(math.prod(shape)) if mask is None else np.flatnonzero(np.broadcast_to(mask, shape))
+    if len(shape) < 2 or active.size != offsets.size:
+        return 0, int(offsets[lane])
+    row, columns = active // shape[-1], active % shape[-1]
+    first = int(np.argmax(row == row[lane]))
+    return int(columns[lane] - columns[first]), int(offsets[first])

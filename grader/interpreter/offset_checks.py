@@ -7,7 +7,6 @@ from it (lost_offsets.py follows the lanes), and explains a call that has gone w
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -18,19 +17,17 @@ from grader.interpreter.dtypes import dtype_of, is_float
 from grader.interpreter.frame import Frame
 from grader.interpreter.known_operations import ACCESSES, entry_of
 from grader.interpreter.lost_offsets import Lanes, hand_on
-from grader.ttir.module import Block, Function, Module, Operation
+from grader.ttir.data_flow import Value, sources_of
+from grader.ttir.module import Module, Operation
 
 MOST_NOTED = 16  # of one launch
-Value = tuple[str, int]  # a function and the number of a value in it
-Edges = dict[Value, list[Value]]  # a value -> the values that it is made of
-
 # Operations whose result is no longer an offset: memory's content, or the truth of a comparison of floats.
-ENDS = (*ACCESSES, "arith.cmpf", "tt.dot", "tt.reduce", "tt.scan")
+ENDS = (*ACCESSES, "arith.cmpf", "tt.dot", "tt.map_elementwise", "tt.reduce", "tt.scan")
 
 
 def leading_to_memory(module: Module) -> set[Value]:
     """Returns the integers and floats from which any address, mask or corner of a block is computed."""
-    made_of, found = _made_of(module), set()
+    made_of, found = sources_of(module, ENDS), set()
     waiting = [(f.name, value) for f in module.functions.values() for op in f.walk() for value in _roots(op)]
     while waiting:
         value = waiting.pop()
@@ -43,66 +40,6 @@ def leading_to_memory(module: Module) -> set[Value]:
 def _roots(op: Operation) -> list[int]:
     """Returns the values that say where an access leads, or whether it takes place; [] for any other operation."""
     return [op.operands[at] for at in ACCESSES[op.name].leading(op)] if op.name in ACCESSES else []
-
-
-def _made_of(module: Module) -> Edges:
-    edges: Edges = defaultdict(list)
-    for function in module.functions.values():
-        _in_blocks(function.name, function.blocks, edges)
-        for op in function.walk():
-            if op.name == "tt.call":
-                _in_call(function, op, module, edges)
-            elif op.regions and op.name not in ENDS:
-                _in_regions(function.name, op, edges)
-            elif op.name not in ENDS:
-                _join(function.name, op.results, [op.operands] * len(op.results), edges)
-            for region in op.regions:
-                _in_blocks(function.name, region, edges)
-    return edges
-
-
-def _join(name: str, values: tuple[int, ...], sources: list[tuple[int, ...]], edges: Edges) -> None:
-    """Adds edges from each of `values` to its entry in `sources`, the values of the same function it is made of."""
-    for value, own in zip(values, sources):
-        edges[name, value] += [(name, source) for source in own]
-
-
-def _one_each(values: tuple[int, ...]) -> list[tuple[int, ...]]:
-    return [(value,) for value in values]
-
-
-def _in_blocks(name: str, blocks: tuple[Block, ...], edges: Edges) -> None:
-    for block in blocks:
-        for way in block.operations[-1].successors:
-            _join(name, blocks[way.block].arguments, _one_each(way.operands), edges)
-
-
-def _in_call(function: Function, op: Operation, module: Module, edges: Edges) -> None:
-    callee = module.functions[str(op.attributes["callee"]).lstrip("@").strip('"')]
-    for number, given in zip(callee.blocks[0].arguments, op.operands):
-        edges[callee.name, number].append((function.name, given))
-    for block in callee.blocks:
-        if block.operations[-1].name == "tt.return":
-            for result, returned in zip(op.results, block.operations[-1].operands):
-                edges[function.name, result].append((callee.name, returned))
-
-
-def _in_regions(name: str, op: Operation, edges: Edges) -> None:
-    ends = [region[-1].operations[-1].operands for region in op.regions if region]
-    if op.name == "scf.for":
-        (body,) = op.regions
-        low, _, step, *carried = op.operands
-        _join(name, body[0].arguments[:1], [(low, step)], edges)
-        for values in (body[0].arguments[1:], op.results):
-            _join(name, values, list(zip(carried, ends[0])), edges)
-    elif op.name == "scf.while":
-        before, after = op.regions
-        _join(name, before[0].arguments, list(zip(op.operands, ends[1])), edges)
-        for values in (after[0].arguments, op.results):
-            _join(name, values, _one_each(ends[0][1:]), edges)
-    elif op.name == "scf.if":
-        for end in ends:
-            _join(name, op.results, _one_each(end), edges)
 
 
 # ---- what is noted ---------------------------------------------------------------------------------------------------

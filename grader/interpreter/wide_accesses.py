@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-WIDTHS = (2, 4, 8, 16)  # lanes
-MOST_BYTES = 16  # that a thread moves at once
+WIDTHS = (2, 4, 8, 16, 32)  # lanes
+MOST_BYTES = 32  # that a thread moves at once, on the GPUs that move most
 
 Access = tuple[int, int, int]  # the line of an access, the number of its pointers in the text, an axis
 

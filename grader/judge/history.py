@@ -14,7 +14,6 @@ from grader.course.trial import Trial
 from grader.course.wanted_results import wanted_of
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict
-from grader.numerics.arguments import Argument, tensors_of
 from grader.wire.messages import Launch
 
 OUT_OF_TIME = (Cause.TIME_LIMIT, Cause.ENDLESS, Cause.GRID)  # ids of verdicts
@@ -38,31 +37,22 @@ class History:
     wrong_with_own_blocks: bool = False
     values_are_wrong: bool = False  # of some call: what only right calls need is not recorded ahead any more
     failures: list[tuple[Trial, Verdict]] = field(default_factory=list)  # of values, and of whatever a test asks for
-    _right_when_contiguous: bool = False
-    _wrong_when_contiguous: bool = False
 
-    def add_right(self, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> None:
+    def add_right(self, trial: Trial, launches: list[Launch]) -> None:
         """Adds a call with right values, and what it launched."""
         self.right_trials.append(trial)
         self.launches.append(launches)
         self.right_bounds |= {wanted.bound for wanted in wanted_of(trial)}
         self.right_with_own_blocks[trial.dtype] += not trial.constants
-        self._right_when_contiguous |= _is_contiguous(trial, inputs)
 
-    def add_wrong(self, trial: Trial, inputs: list[Argument]) -> None:
+    def add_wrong(self, trial: Trial) -> None:
         """Adds a call with wrong values."""
         self.values_are_wrong = True
         self.wrong_with_own_blocks |= not trial.constants
-        self._wrong_when_contiguous |= _is_contiguous(trial, inputs)
 
     def trial_of(self, verdict: Verdict) -> Trial | None:
         """Returns the trial of a failure; None for a verdict that is none."""
         return next((trial for trial, one in self.failures if one is verdict), None)
-
-    @property
-    def right_when_contiguous(self) -> bool:
-        """True if calls with contiguous arguments were right, and none was wrong."""
-        return self._right_when_contiguous and not self._wrong_when_contiguous
 
     @property
     def kernels(self) -> set[Kernels]:
@@ -86,7 +76,3 @@ class History:
         if sum(verdict.kind == "ended" for _, verdict in self.failures) >= MOST_ENDED:
             return f"not tried: {MOST_ENDED} calls before it ended their process"
         return ""
-
-
-def _is_contiguous(trial: Trial, inputs: list[Argument]) -> bool:
-    return all(tensor.is_contiguous() for _, tensor in tensors_of(trial.arguments, inputs))

@@ -39,12 +39,14 @@ from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT, UNJUDGED
 from grader.operations.comparison import compare, other_bits
 from grader.operations.evidence import Compared, Evidence, compared
+from grader.processes.faults import ChildEnded
 from grader.ttir.exact_text import NoExactRun
 from grader.wire.reply import Reply
 
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 MASKED_FILLS = ("zero", "lowest")  # numbers that masked lanes may hold; 0 gives NaN too, in sums far below 0
 MOST_EXACT_STEPS, MOST_EXACT_LANES = 30_000, 60_000_000  # half a second of a core for all exact runs together
+MOST_PLAIN_CALLS = 16  # a drawn call that fails is made smaller step by step
 STRIDE_MISTAKES = (
     Cause.STRIDE_IGNORED,
     Cause.STRIDES_SWAPPED,
@@ -60,6 +62,7 @@ class Interpreted:
     _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of which inputs
     _exact_steps: int = 0  # of the usual runs of all calls that were asked for an exact run
     _exact_lanes: int = 0
+    _plain_calls: int = 0
 
     def __post_init__(self) -> None:
         self.orders_of_warps = OrdersOfWarps(self.run)
@@ -174,6 +177,22 @@ class Interpreted:
         right = [one.returns for one in found if one.comparison.right and one.wanted.bound != UNJUDGED]
         return [replace(one, right_results=right) for one in found]
 
+    def _is_right_with_plain_layouts(self, trial: Trial, inputs: list[Argument]) -> bool:
+        """Returns whether the call is right with the same values in contiguous tensors, each with memory of its own.
+
+        Of a few calls alone: each is recorded and carried out.
+        """
+        self._plain_calls += 1
+        if self._plain_calls > MOST_PLAIN_CALLS:
+            return False
+        plain = [one.contiguous().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
+        trial = trial.with_plain_layouts
+        try:
+            reply = self.run.call(trial, plain)
+        except ChildEnded:
+            return False
+        return reply.error is None and not reply.findings and self._is_right(trial, plain, reply)
+
     def _exact_run(self, trial: Trial, inputs: list[Argument], reply: Reply) -> Reply | None:
         """Returns the reply to the exact run of a call; None where there is none, or no time for it is left.
 
@@ -213,6 +232,7 @@ class Interpreted:
         trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
         if memory is not None and verdict.id not in STRIDE_MISTAKES:
             memory.tiles = tile_map(evidence)
+            memory.fitting, memory.refuted = verdict.fitting, verdict.refuted
             return memory
         if memory is not None:  # lanes out of bounds read other values with another fill of masked lanes
             return verdict
@@ -317,7 +337,8 @@ class Interpreted:
         constants, history = {**self.run.process.constants, **trial.constants}, self.run.history
         return Evidence(
             self.run.submission, trial, inputs, reply, wanted, constants,
-            history.right_when_contiguous, history.right_bounds, history.right_trials,
+            history.right_bounds, history.right_trials, texts=functools.partial(self.run.kernels, trial, inputs),
+            right_with_plain_layouts=functools.partial(self._is_right_with_plain_layouts, trial, inputs),
         )  # fmt: skip
 
 

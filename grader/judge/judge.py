@@ -85,7 +85,8 @@ class Judge:
         if verdict.outcome != PASS:
             return verdict
         cost_verdict = cost.traffic_verdict(reply, limits, self.exercise, at_once)
-        return self.speed.instead_of(cost.at_its_store(cost_verdict, self.run.submission))
+        kernels = partial(self.run.kernels, trial, self.run.inputs(trial))
+        return self.speed.instead_of(cost.at_its_store(cost_verdict, self.run.submission, kernels))
 
     def wrong(self, trial: Trial) -> Verdict | None:
         """Returns the failure of a large call that is otherwise compiled or timed; None if its values are right."""
@@ -195,9 +196,9 @@ class Judge:
         if verdict.outcome == PASS and self.run.replays is not None and any(all(one.grid) for one in first.launches):
             verdict = self._replayed(trial, inputs, first.launches) or verdict
         if verdict.outcome == PASS:
-            self.run.history.add_right(trial, inputs, first.launches)
+            self.run.history.add_right(trial, first.launches)
             return verdict, first
-        self.run.history.add_wrong(trial, inputs)
+        self.run.history.add_wrong(trial)
         self.suspects.wrong(trial, inputs, verdict, blame)
         if self.run.empty:
             blame_empty_regions(verdict, self.run.empty)

@@ -31,6 +31,8 @@ from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import SubmissionProcess
 from grader.submission.text import Submission, read_submission
 from grader.ttir.exact_text import NoExactRun, Why
+from grader.ttir.kernel_facts import KernelFacts
+from grader.ttir.parser import parse
 from grader.wire.fence import Fence
 from grader.wire.messages import GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
 from grader.wire.recorded_results import results_by_name
@@ -245,6 +247,13 @@ class Run:
         if ran.error is not None:
             raise NoExactRun(Why.ENDED, ran.error.line, ran.error.message)
         return ran
+
+    def kernels(self, trial: Trial, inputs: list[Argument]) -> list[KernelFacts]:
+        """Returns the facts of the kernel of each launch of a recorded call, read from its text."""
+        call = self.recorded_call(trial, inputs).call
+        numbers = [launch.kernel for launch in call.launches(trial.config)]
+        read = {one: KernelFacts(parse(call.kernels[one].source, self.filename)) for one in set(numbers)}
+        return [read[number] for number in numbers]
 
     def _carried_out(self, trial: Trial, inputs: list[Argument], recorded: PackedCall, **options) -> Reply:
         specs, blob = _with_values(recorded, trial, inputs)

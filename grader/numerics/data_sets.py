@@ -86,6 +86,11 @@ class Data:
         """Returns the argument's dtype in a run with this dtype."""
         return getattr(torch, self.dtype) if self.dtype else run
 
+    @property
+    def in_plain_layout(self) -> Data:
+        """The same data set, contiguous and with memory of its own."""
+        return replace(self, layout=CONTIGUOUS, same_as="", part_of="")
+
     def transposed(self, multiple: int = 1) -> Data:
         """Returns the same matrix, stored column by column: strides (1, M), or with columns that begin at multiples of
         a number of elements. With more dimensions, the last two are swapped."""

@@ -7,7 +7,6 @@ than MOST_SCORES scores stand in memory at once.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,6 @@ MOST_EXPLAINED = 1 << 21  # scores: every mistake computes them anew
 LN_2, LOG2_E = math.log(2), 1 / math.log(2)
 FEW = 16  # roundings besides the roundings of scores and of their differences
 FEW_OF_A_SCORE = 4
-INFINITE_FILL = re.compile(rb"""tl\.load\(.*other=-?\s*float\(["']-?inf""")
 AS_A_KEY = ", with the score 0: the score there has to be -inf."
 TELLING = 8  # elements: fewer may fit rounded numbers by chance
 
@@ -177,14 +175,12 @@ def _where_nothing_is_left(evidence: Compared, walk: KeyTiles) -> Iterator[Hypot
         yield Hypothesis("rescale-inverted", Attention.NAN_FROM_THE_START(o=o), None)
     if not passed or not bool(rows.any()):
         return
-    if bool(nan.all()) and walk.s.shape[-1] < walk.step:
-        far = bool((walk.own[..., -1] < LOG_OF_SMALLEST).all())
-        if not far:
-            said = Attention.NO_TURN(keys=walk.s.shape[-1], step=walk.step)
-            if INFINITE_FILL.search(evidence.submission.source):
-                yield Hypothesis("padding-counted", Attention.INFINITE_KEYS(o=o), None)
-            else:
-                yield Hypothesis("blocks-left-out", said, None)
+    keys, far = walk.s.shape[-1], bool((walk.own[..., -1] < LOG_OF_SMALLEST).all())
+    if bool(nan.all()) and not far and keys % walk.step:
+        if any(load.other == -math.inf for kernel in evidence.kernels for load in kernel.loads_with_other):
+            yield Hypothesis("padding-counted", Attention.INFINITE_KEYS(o=o), None)
+        elif keys < walk.step:
+            yield Hypothesis("blocks-left-out", Attention.NO_TURN(keys=keys, step=walk.step), None)
     if not bool((walk.so_far[..., -1][rows] < LOG_OF_SMALLEST).all()):
         return
     if bool(nan[rows].all()):

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 
 from grader.course.exercise import Exercise
-from grader.course.trial import Trial, short_dtype
+from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.operations.comparison import Comparison, compare
 from grader.sentences import Said, Sentence
-from grader.submission.lossy_lines import Rounding, line_of_maximum_with_0, line_of_rounding
-from grader.submission.text import (
-    KernelFacts,
-    Submission,
-    access_at,
-    axes_asked_for,
-    has_mask,
-    kernel_facts,
-    takes_corner,
-)
+from grader.submission.text import Submission
+from grader.ttir.kernel_facts import KernelFacts, Rounding
 from grader.wire.messages import Launch
 from grader.wire.reply import Reply, Writers
 
@@ -36,10 +28,11 @@ class Evidence:
     reply: Reply
     wanted: Wanted  # the result that the explanation is about
     constants: dict[str, int]  # block sizes in force: the module's own and the trial's
-    right_when_contiguous: bool = False  # trials of contiguous arguments alone have passed in this run, and none failed
     right_before: set[str] = field(default_factory=set)  # bounds of the trials that passed in this run
     right_trials: list[Trial] = field(default_factory=list)  # the trials that passed in this run
     right_results: list[str] = field(default_factory=list)  # names of the results of this call that are right
+    texts: Callable[[], list[KernelFacts]] = list  # reads the text of the kernel of each launch
+    right_with_plain_layouts: Callable[[], bool] = bool  # with contiguous tensors, each with memory of its own
 
     @property
     def exercise(self) -> Exercise:
@@ -57,6 +50,14 @@ class Evidence:
     @property
     def writers(self) -> Writers | None:
         return self.reply.writers.get(self.wanted.name)
+
+    @property
+    def may_hold_poison(self) -> bool:
+        """Whether a kernel has read memory that holds nothing: then NaN and infinities may come from there.
+
+        What masked lanes hold is asked by itself: a call with other contents is made before a mistake is told.
+        """
+        return bool(self.reply.findings)
 
     @property
     def launch(self) -> Launch | None:
@@ -79,33 +80,62 @@ class Evidence:
         except (IndexError, RuntimeError):  # numbers that are no indices, or shapes that do not go together
             return None
 
+    @cached_property
+    def needs_plain_layouts(self) -> bool:
+        """Whether the same values are right in contiguous tensors of their own, and not in the layouts of this call."""
+        odd = self.trial.begins or any(not tensor.is_contiguous() for _, tensor in self.tensors)
+        return bool(odd) and self.right_with_plain_layouts()
+
+    @cached_property
+    def kernels(self) -> list[KernelFacts]:
+        """The facts of the kernel of each launch, in the order of the launches."""
+        return self.texts()
+
+    def kernel_of(self, launch: Launch) -> KernelFacts | None:
+        """Returns the facts of a launch's kernel; None where they are not known."""
+        places = (place for place, one in enumerate(self.reply.launches) if one is launch)
+        place = next(places, len(self.kernels))
+        return self.kernels[place] if place < len(self.kernels) else None
+
     @property
-    def kernel_facts(self) -> KernelFacts:
-        return kernel_facts(self.submission.tree)
+    def missing_axis(self) -> tuple[int, int, int] | None:
+        """The first axis that a launched kernel uses and its grid lacks, the line, and how many the grid has; or
+        None."""
+        found = [
+            (axis, line, len(launch.grid))
+            for launch, kernel in zip(self.reply.launches, self.kernels)
+            for axis, line in kernel.axes.items() if axis >= len(launch.grid)
+        ]  # fmt: skip
+        return min(found, default=None)
 
     @property
     def missing_axis_text(self) -> str:
         """Text such as "the kernel uses tl.program_id(1), but the grid has 1 axis"; "" if no axis is missing."""
-        axes = max((len(launch.grid) for launch in self.reply.launches), default=3)
-        missing = [axis for axis in sorted(self.kernel_facts.axes) if isinstance(axis, int) and axis >= axes]
+        if self.missing_axis is None:
+            return ""
+        axis, _, axes = self.missing_axis
         plural = "axis" if axes == 1 else "axes"
-        return f"the kernel uses tl.program_id({missing[0]}), but the grid has {axes} {plural}" if missing else ""
-
-    @property
-    def line_of_missing_axis(self) -> int:
-        """The first line in which a launched kernel asks for an axis that no grid has; 0 if there is none."""
-        axes = max((len(launch.grid) for launch in self.reply.launches), default=3)
-        lines = (axes_asked_for(self.submission.tree, one.kernel) for one in self.reply.launches)
-        return min((line for one in lines for axis, line in one.items() if axis >= axes), default=0)
+        return f"the kernel uses tl.program_id({axis}), but the grid has {axes} {plural}"
 
     @property
     def line_of_maximum(self) -> int:
-        """The line of the only tl.maximum with 0 that drops NaN; 0 if the text does not tell it."""
-        return line_of_maximum_with_0(self.submission.tree)
+        """The line of the only tl.maximum with 0 that drops NaN; 0 if the kernels do not tell it."""
+        return the_only(one.line_of_maximum_with_0 for one in self.kernels)
 
-    def rounding(self, of_a_sum: bool = False) -> Rounding | None:
-        """Returns the only place where a kernel rounds to 16 bits what it computes with afterwards; None if unknown."""
-        return line_of_rounding(self.submission.tree, short_dtype(self.trial.dtype), of_a_sum)
+    def line_of_other(self, held: float) -> int:
+        """Returns the line of the only load that gives this number to masked lanes; 0 if there is none, or several."""
+        loads = (load for kernel in self.kernels for load in kernel.loads_with_other)
+        return the_only(load.line for load in loads if load.other == held)
+
+    @property
+    def roundings(self) -> list[Rounding]:
+        """The lines that round to 16 bits what a kernel computes with afterwards."""
+        found = {one.line: one for kernel in self.kernels for one in kernel.roundings}
+        return [found[line] for line in sorted(found)]
+
+    def line_that_rounds_a_sum(self, dtype: str) -> int:
+        """Returns the only line that rounds a sum to this dtype, "fp16" or "bf16"; 0 if there is none, or several."""
+        return the_only(one.line for one in self.roundings if one.of_a_sum and one.dtype == dtype)
 
     def argument(self, name: str) -> torch.Tensor | None:
         """Returns the tensor of an argument or a result by its name; None if there is none."""
@@ -114,16 +144,6 @@ class Evidence:
     def source_line(self, number: int) -> Said | None:
         """Returns the line as it stands in the file, with its number; None if it is unknown."""
         return source_line(self.submission, number)
-
-    def lacks_mask(self, line: int, function: str) -> bool:
-        """Returns whether there is a tl.load or tl.store (`function`) at `line`, and it has no mask."""
-        call = access_at(self.submission.tree, line, function)
-        return call is not None and not has_mask(call) and not takes_corner(call)
-
-    def by_descriptor(self, line: int, function: str) -> bool:
-        """Returns whether the load or store at `line` is a descriptor's, which takes a corner and no mask."""
-        call = access_at(self.submission.tree, line, function)
-        return call is not None and takes_corner(call)
 
 
 @dataclass(kw_only=True)
@@ -170,6 +190,12 @@ def source_line(submission: Submission, number: int) -> Said | None:
     """Returns "Line 21:  x = tl.load(...)"; None if the line is unknown."""
     code = submission.line(number)
     return Place.LINE(line=number, code=code) if code else None
+
+
+def the_only(lines: Iterable[int]) -> int:
+    """Returns the only line among these; 0 if there is none, or several. 0 stands for no line."""
+    found = {*lines} - {0}
+    return found.pop() if len(found) == 1 else 0
 
 
 def in_line(line: int) -> str:

@@ -88,7 +88,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
             yield replace(found, result=None) if sure else found
     if step > 0 and (padding := -K % step):
         said = lanes.counted(padding, "K")
-        yield Hypothesis("padding-counted", said, a @ b + padding)
+        yield Hypothesis("padding-counted", said, a @ b + padding, held=1.0)
     if 0 < step < K:
         yield from _steps_along_k(evidence, a, b, step)
         yield from _corners(evidence, a, b, step)

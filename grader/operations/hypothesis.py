@@ -29,8 +29,14 @@ class Hypothesis:
     rounding: torch.Tensor | None = None
     line: int = 0  # the line of the text that shows this mistake; 0: none does
     by_subtraction: bool = False  # padded lanes hold 0 until a sum, or what is made of it, is subtracted from them
+    held: float | None = None  # what padded lanes hold: the `other` of a load
     of_special: bool = False  # about NaN and infinities alone: no ordinary number has to show it
     may_be_constant: bool = False  # NaN everywhere fits many formulas: True only if other evidence supports this
+
+    @property
+    def candidate(self) -> str:
+        """The id of the sentence: one for several hypotheses that differ in numbers."""
+        return self.sentence.sentence.id
 
 
 def supposed(evidence: Evidence, id: str, sentence: Said, arguments: Sequence[Argument]) -> Iterator[Hypothesis]:

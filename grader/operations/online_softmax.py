@@ -165,7 +165,7 @@ def _padding_counted(x: torch.Tensor, padding: int) -> Hypothesis:
     e = torch.exp(x - shift)
     total = e.sum(dim=1, keepdim=True) + padding * torch.exp(-shift)
     said = lanes.counted(padding, rest=": exp of what they hold has to be 0.")
-    return Hypothesis("padding-counted", said, e / total)
+    return Hypothesis("padding-counted", said, e / total, held=0.0)
 
 
 def _in_the_start(evidence: Compared, x: torch.Tensor, step: int) -> Iterator[Hypothesis]:

@@ -213,7 +213,7 @@ def astray(evidence: Evidence, inputs: list[Argument], finding: Finding) -> Hypo
     if finding.kind != "out-of-bounds-load" or finding.argument not in names[1:3] or finding.between:
         return None
     strided = any(not tensor.is_contiguous() for _, tensor in evidence.tensors)
-    if strided and evidence.right_when_contiguous:
+    if strided and evidence.needs_plain_layouts:
         return None
     call, cache = PagedCall(evidence, given), as_tensor(evidence.inputs[names.index(finding.argument)])
     for id, said, where in readings(*call.table):
@@ -380,7 +380,7 @@ def _where_nan_is(call: PagedCall, comparison: Comparison) -> Iterator[Hypothesi
             yield Hypothesis("finite-start", PagedDecoding.FAR_BELOW_ZERO(o=o, found=found), None)
     nan = _of_sequences(out.isnan() & comparison.ref.isfinite())
     strided = any(not tensor.is_contiguous() for _, tensor in evidence.tensors)
-    if not bool(nan.any()) or strided and evidence.right_when_contiguous:
+    if not bool(nan.any()) or strided and evidence.needs_plain_layouts:
         return
     in_block = torch.tensor([_holes_in_block(call, b) for b in range(len(nan))])
     before = bool(evidence.right_before)

@@ -170,8 +170,7 @@ def _of_rounding(evidence: Compared, given: RmsNormArguments, h: torch.Tensor) -
             yield Hypothesis("squares-overflow", RmsNorm.SQUARES_OVERFLOW(z=z), None)
     kept = rounded(h, dtype)
     short = "fp16" if dtype == torch.float16 else "bf16"
-    found = evidence.rounding(of_a_sum=True)
-    line = found.line if found is not None and found.dtype == short else 0
+    line = evidence.line_that_rounds_a_sum(short)
     at_line = f" (line {line})" if line else ""
     said = RmsNorm.ROUNDED_SUM(z=z, residual=names[1], dtype=short, at_line=at_line)
     yield Hypothesis("rounded-sum", said, kept * rstd_of(kept, eps) * weight, line=line)

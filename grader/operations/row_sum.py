@@ -70,7 +70,7 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
         for found in first_of_all.mistakes(evidence, inputs, "row-zero"):
             yield replace(found, may_be_constant=True)
     if step > 0 and (padding := -N % step):
-        yield Hypothesis("padding-counted", lanes.counted(padding), sums + padding)
+        yield Hypothesis("padding-counted", lanes.counted(padding), sums + padding, held=1.0)
     if N > 1:
         yield turns.last_left_out("column", x[:, :-1].sum(dim=1))
     if step > 0:

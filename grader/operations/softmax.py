@@ -40,6 +40,10 @@ class Softmax(Sentence):
     )
     DOWN_THE_COLUMNS = "{name} is a softmax down the columns: each row has to sum to 1."
     SMALL_ONES = "Small probabilities are wrong: all below {limit:.1g}. They have digits of their own."
+    PADDING_IS_INFINITE = (
+        "The load in line {line} gives +inf to lanes past the end, and that is the maximum then: -inf is below all "
+        "other numbers."
+    )
     LOST_DIGITS = (
         "The error of an exponent is the relative error of the result: subtract the row's maximum before anything else "
         "is done to x, as long as the numbers are exact."
@@ -92,11 +96,13 @@ def mistakes(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     greatest = x.amax(dim=1, keepdim=True)
     yield from empty_rows(evidence, x)
     if padding := next_power_of_2(x.shape[1]) - x.shape[1]:
+        if bool(evidence.comparison.out.isnan().all()) and (line := evidence.line_of_other(math.inf)):
+            yield Hypothesis("padding-counted", Softmax.PADDING_IS_INFINITE(line=line), None, line=line)
         shifted = greatest.clamp(min=0.0)  # the padding takes part in the maximum too
         padded = torch.exp(x - shifted)
         total = padded.sum(dim=1, keepdim=True) + padding * torch.exp(-shifted)
         said = lanes.counted(padding, opening=f"{exponentials.sums_text(evidence)} the")
-        yield Hypothesis("padding-counted", said, padded / total)
+        yield Hypothesis("padding-counted", said, padded / total, held=0.0)
     yield from exponentials.without_maximum(evidence, x)
     yield from exponentials.not_a_number(evidence, x)
     if exponentials.passed_before(evidence):

@@ -146,9 +146,9 @@ def _padding(evidence: Compared, parts: Parts) -> Iterator[Hypothesis]:
     passed_before = "softmax" in evidence.right_before
     for id, padding, sentence in _padded(evidence, parts):
         added = padding * torch.exp(-shift)
-        yield Hypothesis(
-            id, sentence, shifted / (rescaled + added), may_be_constant=id == "padding-counted" and passed_before
-        )
+        of_x = id == "padding-counted"
+        result, held = shifted / (rescaled + added), 0.0 if of_x else None
+        yield Hypothesis(id, sentence, result, held=held, may_be_constant=of_x and passed_before)
     nothing_left = bool(evidence.comparison.out.isnan().all()) and float(torch.exp(parts.largest.float())) == 0
     hollow = bool((parts.maxima == -torch.inf).any()) and not right_with_hollow_blocks(evidence, parts.step)
     if nothing_left and parts.lanes > parts.count and not hollow:

@@ -57,6 +57,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
     group.addoption("--thorough", action="store_true", help="draw ten times as many calls from the seed: for a file "
                     "that is to be shipped, or looked at twice")  # fmt: skip
+    group.addoption("--why", action="store_true", help="say which explanations of a failure were weighed, and why "
+                    "others than the one that is told were not: for who mends a sentence")  # fmt: skip
     group.addoption("--result", metavar="FILE", help="write the result as JSON")
 
 

@@ -15,6 +15,7 @@ from grader.course.folder import Folder
 from grader.course.hidden_cases import HiddenCase
 from grader.explain.causes import Cause
 from grader.explain.medal_words import lowest_medal
+from grader.explain.smallest_step import smallest_step
 from grader.explain.verdict import (
     FAIL,
     INCOMPLETE,
@@ -29,6 +30,7 @@ from grader.explain.verdict import (
     WAITED,
     Verdict,
     failed,
+    is_contradicted,
 )
 from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.pool.replays import shared_replays
@@ -102,6 +104,7 @@ class Grading:
     started: float = 0.0
     seconds: float = 0.0
     unkept: str = ""  # why progress could not be written
+    right_in_the_open: int = 0  # right calls of tests that are not hidden, which come first
 
     @property
     def own(self) -> bool:
@@ -145,10 +148,26 @@ class Grading:
 
         A case with a name says more than a drawn call, and a small call more than a sample of a large call. An earlier
         step of the exercise comes before a later step: that is the order in which a learner works. Values that are
-        wrong only where NaN or infinities come in explain no other failure, and come after the other failures.
+        wrong only where NaN or infinities come in explain no other failure, and come after the other failures. An
+        explanation that the other failing calls contradict is not told.
         """
         ordinary = any(test.verdict.wrong == ORDINARY and not test.hidden for test in self.failures)
-        return min(self.failures, key=lambda test: _directness(test, ordinary), default=None)
+        told = [test for test in self.failures if not self._is_contradicted(test)]
+        return min(told or self.failures, key=lambda test: _directness(test, ordinary), default=None)
+
+    def _is_contradicted(self, test: TestResult) -> bool:
+        others = (one.verdict for one in self.failures if one is not test and not one.hidden)
+        return is_contradicted(test.verdict, others)
+
+    def conclude(self) -> None:
+        """Adds to the diagnosis of values that nothing explains how small a step leads from a right call to a wrong."""
+        diagnosis, history = self.diagnosis, self.run.history
+        if diagnosis is not None and diagnosis.verdict.kind == "values" and not diagnosis.hidden:
+            open_ones = [one.verdict for one in self.failures if not one.hidden]
+            alike = [one for one in open_ones if one.wrong == diagnosis.verdict.wrong]
+            wrong = [trial for one in alike if (trial := history.trial_of(one)) is not None]
+            right = history.right_trials[: self.right_in_the_open]
+            diagnosis.verdict.said += filter(None, [smallest_step(right, wrong)])
 
     @property
     def points(self) -> tuple[float, float]:
@@ -288,10 +307,11 @@ class Session:
 
     def _end(self, grading: Grading) -> None:
         grading.ended = True
+        grading.conclude()
         grading.run.end()
         grading.seconds = time.monotonic() - grading.started
         self._keep_progress(grading)
-        terminal_report.end(self._writer, grading, alone=len(self.gradings) == 1)
+        terminal_report.end(self._writer, grading, alone=len(self.gradings) == 1, why=self.config.option.why)
 
     def _keep_progress(self, grading: Grading) -> None:
         """Writes the progress after a complete run of the learner's own file."""
@@ -318,6 +338,8 @@ class Session:
         test = TestResult(item.name, rubric_item(item), points_of(item), verdict, drawn, core, step_of(item))
         test.only_on_gpu = self.replays is None and test.item == SPEED
         grading.results.append(test)
+        if not test.hidden:
+            grading.right_in_the_open = len(grading.run.history.right_trials)
         return test
 
     def _verdict_of(self, item: pytest.Function, error: BaseException | None, grading: Grading) -> Verdict:

@@ -19,6 +19,7 @@ from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED
 from grader.progress import progress
 from grader.progress.hints import level_for
 from grader.progress.standing import ALL_PASSED, next_after, next_exercise
+from grader.session.weighed import as_lines
 from grader.wire.printable import one_line
 
 if TYPE_CHECKING:
@@ -56,8 +57,11 @@ def test_line(writer, test: TestResult) -> None:
     _line(writer, f"{test.title:<{NAME_WIDTH - 2}}  {verdict.note}".rstrip())
 
 
-def end(writer, grading: Grading, alone: bool) -> None:
-    """Writes the diagnosis, notes on the file and, if the exercise is alone in the session, the next action."""
+def end(writer, grading: Grading, alone: bool, why: bool) -> None:
+    """Writes the diagnosis, notes on the file and, if the exercise is alone in the session, the next action.
+
+    `why`: also which explanations were weighed.
+    """
     if grading.outcome == NOT_ATTEMPTED:
         region = "region" if grading.run.regions == 1 else "regions"
         verb = "is" if grading.run.regions == 1 else "are"
@@ -75,6 +79,8 @@ def end(writer, grading: Grading, alone: bool) -> None:
         _incomplete(writer, grading)
     else:
         _passed(writer, grading)
+    for line in as_lines(grading) if why and grading.outcome == FAIL else ():
+        _line(writer, f"  {line}")
     _printed(writer, grading)
     if lines := printing_lines(grading.run.submission.tree):
         _paragraph(writer, nothing_shown(lines, _trace(grading)).text)

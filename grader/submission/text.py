@@ -9,7 +9,7 @@ import re
 import stat
 import tokenize
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,13 +17,10 @@ from typing import TypeGuard
 
 from grader.submission.nesting import MOST_LEVELS, line_nested_too_deep
 from grader.submission.nodes import (
-    all_parameters,
     called_name,
     calls_in,
     covers,
-    is_method_call,
     last_line,
-    statements_in,
     whole_number,
 )  # fmt: skip
 from grader.wire.messages import Failure
@@ -119,58 +116,8 @@ def _parsed(text: str) -> ast.Module | Failure:
     return tree
 
 
-@dataclass
-class KernelFacts:
-    """Facts about the kernels of a submission, from its syntax tree; evidence for explanations only."""
-
-    names: list[str]
-    axes: set[int]  # axes that tl.program_id is called with
-    boolean_lines: list[int]  # lines where `and`, `or` or a chained comparison joins values
-    ignores_strides: bool = False  # parameters are called strides, and none of them is used
-
-
-def kernel_facts(tree: ast.Module) -> KernelFacts:
-    text = KernelFacts([], set(), [])
-    for node in ast.walk(tree):
-        if _is_kernel(node):
-            text.names.append(node.name)
-            _read_kernel(node, text)
-    return text
-
-
 def _is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
     return isinstance(node, ast.FunctionDef) and any("jit" in ast.dump(d) for d in node.decorator_list)
-
-
-def _read_kernel(kernel: ast.FunctionDef, text: KernelFacts) -> None:
-    strides = {name for name in all_parameters(kernel) if "stride" in name}
-    used = {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name)}
-    text.ignores_strides |= bool(strides) and not strides & used
-    tests = (node.test for node in ast.walk(kernel) if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)))
-    scalar = {id(inner) for test in tests for inner in ast.walk(test)}  # conditions of the control flow are scalars
-    for node in ast.walk(kernel):
-        if id(node) in scalar:
-            continue
-        if isinstance(node, ast.BoolOp) or (isinstance(node, ast.Compare) and len(node.ops) > 1):
-            text.boolean_lines.append(node.lineno)
-        if is_method_call(node, "program_id"):
-            text.axes.add(_axis(node) or 0)
-
-
-def axes_asked_for(tree: ast.Module, kernel: str) -> dict[int, int]:
-    """Returns the axes that a kernel asks tl.program_id for, as far as its text tells, each with its first line."""
-    found: dict[int, int] = {}
-    named = (node for node in ast.walk(tree) if _is_kernel(node) and node.name == kernel)
-    for call in calls_in(named):
-        if is_method_call(call, "program_id") and (axis := _axis(call)) is not None:
-            found.setdefault(axis, call.lineno)
-    return found
-
-
-def _axis(call: ast.Call) -> int | None:
-    """Returns the axis that tl.program_id is called with; None where the text does not tell."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "axis")]
-    return whole_number(given[0]) if given else None
 
 
 def kernels_of(tree: ast.Module) -> list[ast.FunctionDef]:
@@ -193,12 +140,6 @@ def launches_of(tree: ast.Module) -> list[LaunchText]:
     return [LaunchText(kernel.id, call) for call, kernel in launched if isinstance(kernel, ast.Name)]
 
 
-def is_in_loop(tree: ast.Module, line: int) -> bool:
-    """Returns whether this line lies in the body of a loop of a kernel."""
-    loops = (inner for node in ast.walk(tree) if _is_kernel(node) for inner in ast.walk(node))
-    return any(isinstance(one, ast.For | ast.While) and one.lineno < line <= last_line(one) for one in loops)
-
-
 def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tuple[int, int]]:
     """Returns (number, line) for each place in kernels where one of these numbers is written."""
     inner = (one for node in ast.walk(tree) if _is_kernel(node) for part in node.body for one in ast.walk(part))
@@ -206,17 +147,23 @@ def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tupl
     return [(number, line) for number, line in written if number is not None and number in numbers]
 
 
-def access_at(tree: ast.Module, line: int, function: str) -> ast.Call | None:
-    """Returns the call of tl.load or tl.store (`function`) that covers `line`; None if there is none."""
-    for node in ast.walk(tree):
-        if is_method_call(node, function) and covers(node, line):
-            return node
-    return None
+def call_at(tree: ast.Module, line: int, column: int, *functions: str) -> ast.Call | None:
+    """Returns the innermost call around this place of a function with one of these words in its name; None if there is
+    none."""
+    around = [
+        call for call in _calls_with(tree, functions)
+        if (call.lineno, call.col_offset) <= (line, column) <= (last_line(call), call.end_col_offset or 0)
+    ]  # fmt: skip
+    return max(around, key=lambda call: (call.lineno, call.col_offset), default=None)
 
 
-def takes_corner(call: ast.Call) -> bool:
-    """Returns whether a load or store is a descriptor's, as in descriptor.load([m, k])."""
-    return bool(call.args) and isinstance(call.args[0], (ast.List, ast.Tuple))
+def calls_in_line(tree: ast.Module, line: int, *functions: str) -> list[ast.Call]:
+    """Returns the calls that begin in this line, of functions with one of these words in their names."""
+    return [call for call in _calls_with(tree, functions) if call.lineno == line]
+
+
+def _calls_with(tree: ast.Module, words: Collection[str]) -> list[ast.Call]:
+    return [call for call in calls_in([tree]) if any(word in called_name(call) for word in words)]
 
 
 @dataclass(frozen=True)
@@ -269,30 +216,6 @@ def code_text(node: ast.expr) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 
-def loaded_in_address(tree: ast.Module, line: int, function: str) -> str:
-    """Returns the variable in the address of the tl.load or tl.store at `line` that was loaded itself; "" if none."""
-    call = access_at(tree, line, function)
-    kernels = [node for node in ast.walk(tree) if _is_kernel(node) and covers(node, line)]
-    if call is None or not call.args or not kernels:
-        return ""
-    loaded = {
-        target.id
-        for node in ast.walk(kernels[0])
-        if isinstance(node, ast.Assign) and _is_load(node.value)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    used = (node.id for node in ast.walk(call.args[0]) if isinstance(node, ast.Name))
-    return next((name for name in used if name in loaded), "")
-
-
-def _is_load(value: ast.expr) -> bool:
-    """Returns whether a value is tl.load(...), also converted: tl.load(...).to(tl.int64)."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to":
-        value = value.func.value
-    return is_method_call(value, "load")
-
-
 def line_of_division(tree: ast.Module, line: int) -> int:
     """Returns the last line up to this one in which a kernel divides with / for a value used here; 0 if there is
     none."""
@@ -323,70 +246,3 @@ def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
         if isinstance(call.func, ast.Name) and call.func.id in names and covers(call, line):
             return call.func.id
     return ""
-
-
-def line_of_subtracted_sum(tree: ast.Module) -> int:
-    """Returns the first line of a kernel that subtracts a sum, or a value made of a sum; 0 where none does."""
-    for kernel in kernels_of(tree):
-        made_of_sums: set[str] = set()
-        for node in statements_in(kernel):
-            if isinstance(node, ast.Assign) and _holds_sum(node.value, made_of_sums):
-                made_of_sums |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _holds_sum(node.right, made_of_sums):
-                return node.lineno
-    return 0
-
-
-def _holds_sum(expression: ast.expr, made_of_sums: set[str]) -> bool:
-    """Returns whether the expression adds up lanes, or names a value made of a sum of lanes."""
-    nodes = list(ast.walk(expression))
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return bool(names & made_of_sums) or any(is_method_call(node, "sum") for node in nodes)
-
-
-def first_load_with_other(tree: ast.Module) -> int:
-    """Returns the line of the first tl.load that names `other`; 0 if there is none."""
-    loads = [node for node in ast.walk(tree) if is_method_call(node, "load")]
-    lines = [one.lineno for one in loads if len(one.args) > 2 or any(word.arg == "other" for word in one.keywords)]
-    return min(lines, default=0)
-
-
-def the_only_dot(tree: ast.Module) -> int:
-    """Returns the line of the tl.dot in the kernels of a file; 0 if there are several, or none."""
-    lines = [call.lineno for call in calls_in(kernels_of(tree)) if is_method_call(call, "dot")]
-    return lines[0] if len(lines) == 1 else 0
-
-
-def stores_only_in_loops(tree: ast.Module) -> bool:
-    """Returns whether kernels store, and each store stands in a loop of its kernel."""
-    kernels = [node for node in ast.walk(tree) if _is_kernel(node)]
-    loops = [node for kernel in kernels for node in ast.walk(kernel) if isinstance(node, (ast.For, ast.While))]
-    stores = _stores_in(kernels)
-    return bool(stores) and stores == _stores_in(loops)
-
-
-def line_of_only_store(tree: ast.Module) -> int:
-    """Returns the line of the only call in kernels that may store; 0 if there are several, or a kernel calls
-    another."""
-    kernels = kernels_of(tree)
-    names = {call: called_name(call) for call in calls_in(kernels)}
-    stores = [one for one, name in names.items() if "store" in name or name.startswith(("atomic", "inline_asm"))]
-    helpers = {kernel.name for kernel in kernels} & set(names.values())
-    return stores[0].lineno if len(stores) == 1 and not helpers else 0
-
-
-def stores_at_all(tree: ast.Module) -> bool:
-    """Returns whether any call in kernels may store: tl.store, a descriptor's store, an atomic function, machine
-    code."""
-    names = {called_name(call) for call in calls_in(kernels_of(tree))}
-    return any("store" in name or name.startswith(("atomic", "inline_asm")) for name in names)
-
-
-def _stores_in(nodes: Iterable[ast.AST]) -> set[ast.Call]:
-    return {call for call in calls_in(nodes) if is_method_call(call, "store")}
-
-
-def has_mask(call: ast.Call) -> bool:
-    """Returns whether a tl.load or tl.store has a mask, which is the second argument of load and the third of store."""
-    place = 1 if is_method_call(call, "load") else 2
-    return len(call.args) > place or any(keyword.arg == "mask" for keyword in call.keywords)

@@ -16,6 +16,7 @@ from grader.ttir.module import Module, Operation, Type
 
 ROUNDED = ("f32", "f16", "bf16")
 FLOATS = (*ROUNDED, "f64")
+FEW_BITS = 12  # of a numerator: a power of 2 and its like is meant as it is
 READS_BITS = ("tt.bitcast", "arith.bitcast", "tt.ptr_to_int", "tt.int_to_ptr")
 _DIRECTED = re.compile(r"_r[nduz]$")  # functions of the library that round in a stated direction
 
@@ -23,7 +24,7 @@ _DIRECTED = re.compile(r"_r[nduz]$")  # functions of the library that round in a
 MEANT = (1 / math.log(2), math.log(2), math.pi, math.sqrt(2), math.sqrt(0.5), math.sqrt(2 / math.pi))
 
 _ELEMENT = rf"(?P<{{}}>{'|'.join(ROUNDED)})"
-_NUMBER = r"0x[0-9A-F]++|-?\d++\.\d++(?:e[+-]\d++)?"
+_NUMBER = r"0x[0-9A-F]++|-?\d++\.\d*+(?:[eE][+-]?\d++)?"
 _TENSOR = r"tensor<(?:\d++x)++"
 _TOKEN = re.compile(
     rf"""
@@ -109,6 +110,8 @@ def _bits(number: float) -> int:
 
 def _meant(held: float, element: str) -> float:
     """Returns the number that a rounded constant stands for: 0.01 for 0.00999999977, log2(e) with all its digits."""
+    if held.as_integer_ratio()[0].bit_length() <= FEW_BITS:
+        return held  # 1 / 4096, as it is
     rounded, decimals = _as_held(held, element), (float(f"{held:.{digits}g}") for digits in range(1, 10))
     candidates = (*(math.copysign(one, held) for one in MEANT), *decimals)
     return next((one for one in candidates if _as_held(one, element) == rounded), held)

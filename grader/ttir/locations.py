@@ -16,7 +16,7 @@ _REFERENCE = r"\#\w++"
 _LOCATION = re.compile(
     rf"""
       (?P<reference>{_REFERENCE})
-    | (?P<file>{STRING}):(?P<line>\d{{1,9}}):\d++(?:\ to\ [\d:]*+)?
+    | (?P<file>{STRING}):(?P<line>\d{{1,9}}):(?P<column>\d{{1,9}})(?:\ to\ [\d:]*+)?
     | (?P<name>{STRING})(?:\((?P<inner>.*)\))?
     | callsite\((?P<callee>{_REFERENCE})\ at\ (?P<caller>{_REFERENCE})\)
     | fused(?:<[^<>]*+>)?\[(?P<parts>{_REFERENCE}(?:,\ {_REFERENCE})*+)\]
@@ -65,10 +65,11 @@ class Locations:
             return self._resolve(alias, depth)
         if match["file"]:
             base = string_of(match["file"]).rpartition("/")[2]
-            return SourcePlace(int(match["line"])) if base == self._filename else SourcePlace()
+            here = SourcePlace(int(match["line"]), column=int(match["column"]))
+            return here if base == self._filename else SourcePlace()
         if match["name"]:
             inner = self._resolve(match["inner"], depth) if match["inner"] else SourcePlace()
-            return SourcePlace(inner.line, string_of(match["name"]), inner.via)
+            return replace(inner, variable=string_of(match["name"]))
         if match["callee"]:
             callee, caller = self._resolve(match["callee"], depth), self._resolve(match["caller"], depth)
             via = (*callee.via, caller.line, *caller.via)[:MOST_CALLS] if caller.line else callee.via

@@ -37,7 +37,9 @@ class SourcePlace:
 
     line: int = 0
     variable: str = ""  # that its result is assigned to
-    via: tuple[int, ...] = field(default=(), compare=False)  # lines of the calls that led to what was inlined here
+    # Lines of the calls that led to what was inlined here, the innermost first.
+    via: tuple[int, ...] = field(default=(), compare=False)
+    column: int = field(default=0, compare=False)  # of its last argument, as a rule, counted from 0
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,47 @@ class Function:
             for operation in block.operations:
                 yield from operation.walk()
 
+    def repeated(self) -> Iterator[Operation]:
+        """Yields the operations of its loops; those of blocks that jumps lead back to as well."""
+        for loop in self.walk():
+            if loop.name in LOOPS:
+                yield from (one for one in loop.walk() if one is not loop)
+        ways = {
+            number: [way.block for way in block.operations[-1].successors] for number, block in enumerate(self.blocks)
+        }
+        for number, block in enumerate(self.blocks):
+            if number in _reached(ways, ways[number]):
+                yield from (inner for operation in block.operations for inner in operation.walk())
+
+
+def _reached(ways: dict[int, list[int]], first: list[int]) -> set[int]:
+    found, waiting = set[int](), list(first)
+    while waiting:
+        block = waiting.pop()
+        if block not in found:
+            found.add(block)
+            waiting += ways[block]
+    return found
+
+
+LOOPS = ("scf.for", "scf.while")
+
 
 @dataclass(eq=False)
 class Module:
     functions: dict[str, Function]
+
+    def in_loops(self) -> set[Operation]:
+        """Returns the operations that stand in a loop of their function, or in a function that a loop calls."""
+        found: set[Operation] = set()
+        waiting = [operation for function in self.functions.values() for operation in function.repeated()]
+        while waiting:
+            operation = waiting.pop()
+            if operation not in found:
+                found.add(operation)
+                callee = self.functions.get(operation.attributes["callee"]) if operation.name == "tt.call" else None
+                waiting += [] if callee is None else list(callee.walk())
+        return found
 
     @cached_property
     def entry(self) -> Function:

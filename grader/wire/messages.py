@@ -271,6 +271,16 @@ class Finding:
     programs: int = 1
     lanes: int = 0  # of the first program, in this access, masked ones left out
     astray: int = 0  # of these lanes, those that do it
+    column: int = 0  # of the access in its line, counted from 0
+    via: list[int] = field(default_factory=list)  # lines of the calls that led to it, the innermost first
+    masked: bool = False  # the access has a mask
+    has_other: bool = False  # a load that has a number for lanes that are masked off
+    by_descriptor: bool = False
+    in_loop: bool = False
+    tile: list[int] = field(default_factory=list)  # shape of the access
+    lane: int = 0  # how many lanes of its row of the tile come before the first one that does it
+    row_start: int = -1  # where the first of these leads: elements from the argument's first one; -1: not known
+    loaded: str = ""  # a variable that was loaded, and that the address is made with
 
 
 @dataclass

@@ -27,8 +27,8 @@ arguments = [{ input = "uniform", shape = [43, 1] }]
 """
 
 
-def judged(tmp_path, submission, *options: str):
-    (tmp_path / "03_softmax.toml").write_text(CASES)
+def judged(tmp_path, submission, *options: str, cases: str = CASES):
+    (tmp_path / "03_softmax.toml").write_text(cases)
     result = tmp_path / "result.json"
     arguments = [FOLDER.path, "--hidden", tmp_path, "--result", result, "--submission", submission, *options]
     return run_pytest(*arguments, cwd=ROOT), json.loads(result.read_text())
@@ -50,6 +50,17 @@ def test_a_failure_is_named_and_its_data_are_not_shown(tmp_path):
     assert "FAIL  a matrix that is narrow\n" in done.out
     assert "37 x 3" not in done.out
     assert result["tiles"]["shape"] != [37, 3]
+
+
+def test_no_step_leads_from_a_hidden_case_to_a_call_that_is_wrong(tmp_path):
+    text = FOLDER.solution_file.read_text()
+    (tmp_path / "softmax.py").write_text(
+        text.replace("x - tl.max(x, 0)", "x - tl.max(x, 0) + 0.01 * cols")
+    )  # right for 1 column
+    cases = '[[case]]\nname = "a single column"\narguments = [{ input = "normal", shape = [12, 1] }]\n'
+    done, result = judged(tmp_path, tmp_path / "softmax.py", "-k", "past_a_power or single", cases=cases)
+    assert "12 x 1" not in done.out
+    assert result["outcome"] == "fail" and result["tests"][-1]["outcome"] == "pass"
 
 
 def test_where_only_a_hidden_case_fails_the_diagnosis_is_its_name(tmp_path):

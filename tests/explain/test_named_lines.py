@@ -38,16 +38,14 @@ def test_the_line_that_rounds_a_sum_is_told(bench):
     assert verdict.lines[1] == f"Line 22:  {rounding.strip()}" and verdict.line == 22
 
 
-def test_a_sum_of_16_bits_has_no_line_that_rounds_it(bench):
+def test_the_line_that_adds_in_16_bits_is_told(bench):
     added = "tl.load(residual_ptrs, mask=mask, other=0.0).to(tl.float32) + x\n"
     narrow = "(tl.load(residual_ptrs, mask=mask, other=0.0) + x).to(tl.float32)\n"
     loaded = "x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0)"
     text = changed("10_rms_norm", (added, narrow), (f"{loaded}.to(tl.float32)", loaded))
     verdict = bench(text, "10_rms_norm").check(*OF_ROUNDING, dtypes=("float16",))
-    assert verdict.lines[0].startswith("z is made from the sum after it was rounded to fp16: add in fp32"), (
-        verdict.lines
-    )
-    assert verdict.line == 0
+    assert verdict.lines[0].startswith("z is made from the sum after it was rounded to fp16 (line 21): add in fp32")
+    assert verdict.lines[1] == f"Line 21:  h = {narrow.strip()}" and verdict.line == 21
 
 
 def test_warps_that_are_none_are_told_with_their_number(bench):

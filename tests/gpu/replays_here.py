@@ -71,7 +71,8 @@ class Interpreted:
 
     def __init__(self, replays: ReplaysHere, plan: Plan, _: object, buffers: Buffers, config: int = 0) -> None:
         self.replays, self.call, self.plan, self.buffers, self.config = replays, replays.call, plan, buffers, config
-        self.kernels = [ReadyKernel(parse(kernel.source, "kernels.py")) for kernel in self.call.kernels]
+        texts = enumerate(kernel.source for kernel in self.call.kernels)
+        self.kernels = {number: ReadyKernel(parse(text, "kernels.py")) for number, text in texts}
 
     def enqueue(self) -> None:
         arguments = [number for number, buffer in enumerate(self.plan.buffers) if buffer.argument]

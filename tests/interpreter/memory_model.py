@@ -9,7 +9,7 @@ import numpy as np
 
 from grader.interpreter.buffers import Argument, Buffer, BufferView, base_of
 from grader.interpreter.memory import CheckedMemory
-from grader.ttir.module import SourcePlace
+from grader.ttir.module import Operation, SourcePlace
 
 SEVERAL = -2
 
@@ -135,21 +135,26 @@ class Bench:
         pointers = np.array([base_of(step.argument) + offset for _, offset in step.lanes], np.int64)
         programs = np.array([program for program, _ in step.lanes], np.int32)
         values = np.array(step.values, f"u{step.item}")
-        place = SourcePlace(step.line)
+        operation = access_at(step.line)
         if step.kind == "load":
-            return self.memory.load(pointers, step.item, place, programs, lanes).tolist()
+            return self.memory.load(pointers, step.item, operation, programs, lanes).tolist()
         if step.kind == "store":
-            self.memory.store(pointers, values, step.item, place, programs, lanes)
+            self.memory.store(pointers, values, step.item, operation, programs, lanes)
             return []
 
         def add(old, which):
             return old + values[which]
 
-        return self.memory.atomic(pointers, step.item, place, programs, add, semantics, lanes).tolist()
+        return self.memory.atomic(pointers, step.item, operation, programs, add, semantics, lanes).tolist()
 
     def end(self) -> list:
         self.memory.end_launch()
-        return self.memory.findings()
+        return [finding for finding, _ in self.memory.findings()]
+
+
+def access_at(line: int) -> Operation:
+    """An access of a kernel, as far as memory looks at it: its place."""
+    return Operation("tt.load", place=SourcePlace(line))
 
 
 def vector(name: str, count: int, item: int = 4, parameter: str = "", **options) -> Argument:

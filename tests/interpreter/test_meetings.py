@@ -8,10 +8,10 @@ import pytest
 from grader.interpreter.buffers import Argument, Buffer, BufferView, base_of
 from grader.interpreter.meetings import MOST_PAIRS, Meetings
 from grader.interpreter.memory import CheckedMemory
-from grader.ttir.module import SourcePlace
+from grader.ttir.module import Operation, SourcePlace
 
 SIZE = 2048
-LOAD, STORE = SourcePlace(3, via=(8,)), SourcePlace(5)
+LOAD, STORE = Operation("tt.load", place=SourcePlace(3, via=(8,))), Operation("tt.store", place=SourcePlace(5))
 
 
 class Program:
@@ -29,15 +29,15 @@ class Program:
         self.number = number
         self.memory.begin_batch(np.array([number], np.int32))
 
-    def load(self, elements: np.ndarray, place: SourcePlace = LOAD) -> None:
-        self._access(self.memory.load, elements, place)
+    def load(self, elements: np.ndarray, access: Operation = LOAD) -> None:
+        self._access(self.memory.load, elements, access)
 
-    def store(self, elements: np.ndarray, value: int = 1, place: SourcePlace = STORE) -> None:
-        self._access(self.memory.store, elements, place, np.full(elements.size, value, np.uint32))
+    def store(self, elements: np.ndarray, value: int = 1, access: Operation = STORE) -> None:
+        self._access(self.memory.store, elements, access, np.full(elements.size, value, np.uint32))
 
-    def _access(self, access, elements: np.ndarray, place: SourcePlace, *values: np.ndarray) -> None:
+    def _access(self, run, elements: np.ndarray, access: Operation, *values: np.ndarray) -> None:
         programs, whole = np.full(elements.size, self.number, np.int32), (None, (1, elements.size))
-        access(4 * elements.astype(np.int64) + base_of(0), *values, 4, place, programs, whole)
+        run(4 * elements.astype(np.int64) + base_of(0), *values, 4, access, programs, whole)
 
     @property
     def met(self) -> list[tuple]:

@@ -11,10 +11,9 @@ import pytest
 from grader.interpreter import buffers
 from grader.interpreter.buffers import Argument, Buffer, BufferView, base_of
 from grader.interpreter.memory import CheckedMemory
-from grader.ttir.module import SourcePlace
 
 sys.path.insert(0, str(Path(__file__).parent))
-from memory_model import Bench, Step, vector  # noqa: E402
+from memory_model import Bench, Step, access_at, vector  # noqa: E402
 
 RELAXED, ACQUIRE, RELEASE, ACQUIRE_RELEASE = 1, 2, 3, 4
 
@@ -54,8 +53,8 @@ def test_what_is_loaded_does_not_change_with_memory():
     bench = Bench(vector("x", 4))
     bench.batch(0)
     pointers, owners = np.arange(4, dtype=np.int64) * 4 + base_of(0), np.zeros(4, np.int32)
-    found = bench.memory.load(pointers, 4, SourcePlace(1), owners)
-    bench.memory.store(pointers, np.zeros(4, np.uint32), 4, SourcePlace(2), owners)
+    found = bench.memory.load(pointers, 4, access_at(1), owners)
+    bench.memory.store(pointers, np.zeros(4, np.uint32), 4, access_at(2), owners)
     assert found.tolist() == [1, 1, 1, 1]
 
 
@@ -90,7 +89,7 @@ def test_programs_are_named_with_as_many_numbers_as_the_grid_has():
 def test_pointers_that_belong_to_nothing():
     bench = Bench(vector("x", 5), None, None)
     bench.batch(4)
-    owners, place = np.array([4, 4], np.int32), SourcePlace(6)
+    owners, place = np.array([4, 4], np.int32), access_at(6)
     for address in (0, 4096, -1, base_of(1), base_of(2), base_of(3)):
         pointers = np.array([address, base_of(0)], np.int64)
         assert bench.memory.load(pointers, 4, place, owners).tolist() == [0xFFFFFFFF, 1]
@@ -104,8 +103,8 @@ def test_one_access_through_pointers_of_two_parameters():
     bench.batch(0, 1)
     pointers = np.array([base_of(1), base_of(0) + 4, base_of(0) + 16, base_of(1) + 8], np.int64)
     owners = np.array([0, 0, 1, 1], np.int32)
-    bench.memory.store(pointers, np.array([5, 6, 7, 8], np.uint32), 4, SourcePlace(1), owners)
-    assert bench.memory.load(pointers, 4, SourcePlace(2), owners).tolist() == [5, 6, 0xFFFFFFFF, 8]
+    bench.memory.store(pointers, np.array([5, 6, 7, 8], np.uint32), 4, access_at(1), owners)
+    assert bench.memory.load(pointers, 4, access_at(2), owners).tolist() == [5, 6, 0xFFFFFFFF, 8]
     assert [(f.kind, f.argument, f.linear) for f in bench.end()] == [
         ("out-of-bounds-store", "x", 4), ("out-of-bounds-load", "x", 4),
     ]  # fmt: skip
@@ -388,7 +387,7 @@ def test_idle_programs():
     bench.access(store(lanes(6, 0)))
     bench.access(atomic(lanes(7, 1)))
     bench.batch(8)
-    bench.memory.load(np.zeros(0, np.int64), 4, SourcePlace(1), np.zeros(0, np.int32))
+    bench.memory.load(np.zeros(0, np.int64), 4, access_at(1), np.zeros(0, np.int32))
     bench.memory.end_launch()
     assert bench.memory.idle_programs() == 2
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from grader.interpreter.buffers import Argument, Buffer, BufferView, base_of
 from grader.interpreter.memory import CheckedMemory
-from grader.ttir.module import SourcePlace
 
 sys.path.insert(0, str(Path(__file__).parent))
-from memory_model import SEVERAL, Bench, Model, Step  # noqa: E402
+from memory_model import SEVERAL, Bench, Model, Step, access_at  # noqa: E402
 
 from tests.slow import SLOW  # noqa: E402
 
@@ -222,7 +221,7 @@ def test_an_atomic_of_many_lanes_on_few_elements(together):
         np.add.at(words, places, amounts[numbers])
 
     old = memory.atomic(
-        base_of(0) + 4 * index, 4, SourcePlace(1), np.zeros(500, np.int32), lambda old, which: old + amounts[which], 1,
+        base_of(0) + 4 * index, 4, access_at(1), np.zeros(500, np.int32), lambda old, which: old + amounts[which], 1,
         None, add if together else None,
     )  # fmt: skip
     assert buffer.read(view).tolist() == np.bincount(index, amounts)[:3].tolist()

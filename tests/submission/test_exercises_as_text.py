@@ -11,7 +11,7 @@ import pytest
 from grader.course.folder import Folder, all_folders
 from grader.course.regions import empty_regions, marked_regions
 from grader.explain.failures import file_failure
-from grader.submission.text import MOST_NODES, access_at, has_mask, kernel_facts, read_submission
+from grader.submission.text import MOST_NODES, call_at, read_submission
 from tests.conftest import exercise_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,10 +133,29 @@ def test_where_a_submission_is_looked_for(tmp_path):
     assert ADD.submission_file(str(tmp_path / "some.py")) == tmp_path / "some.py"
 
 
-def test_what_the_text_of_a_kernel_tells():
-    tree = ast.parse(solution_text())
-    text = kernel_facts(tree)
-    assert text.names == ["masked_add_kernel"] and text.axes == {0} and text.boolean_lines == []
-    line = next(n for n, code in enumerate(solution_text().splitlines(), 1) if "tl.store" in code)
-    assert has_mask(access_at(tree, line, "store"))
-    assert access_at(tree, line, "load") is None
+LOADS = """
+@triton.jit
+def kernel(x_ptr, y_ptr, z_ptr, mask):
+    tl.store(z_ptr, tl.load(x_ptr, mask) + tl.load(y_ptr))
+    z = tl.load(
+        x_ptr,
+        mask=mask,
+    ).to(tl.float32)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "function", "found"),
+    [
+        ("x_ptr, mask)", "load", "tl.load(x_ptr, mask)"),
+        ("y_ptr))", "load", "tl.load(y_ptr)"),
+        ("y_ptr))", "store", "tl.store(z_ptr, tl.load(x_ptr, mask) + tl.load(y_ptr))"),
+        ("mask=mask", "load", "tl.load(x_ptr, mask=mask)"),
+        ("def kernel", "load", ""),
+    ],
+)
+def test_the_call_around_a_place_is_found(code, function, found):
+    lines = LOADS.splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if code in text)
+    call = call_at(ast.parse(LOADS), line, lines[line - 1].index(code), function)
+    assert (ast.unparse(call) if call is not None else "") == found

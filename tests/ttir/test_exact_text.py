@@ -65,6 +65,8 @@ def test_whole_numbers_keep_their_bits():
         ("0x7C00", "f16", [math.inf]),
         ("1.500000e+00", "f32", [1.5]),
         ("-2.500000e-01", "bf16", [-0.25]),
+        ("2.44140625E-4", "f32", [2.0**-12]),
+        ("-1.000000e+09", "f32", [-1e9]),
         ("dense<0xFF800000>", "tensor<4xf32>", [-math.inf]),
         ("dense<[0.000000e+00, 0xFF80]>", "tensor<2xbf16>", [0.0, -math.inf]),
         ('dense<"0x0000803F000080FF">', "tensor<2xf32>", [1.0, -math.inf]),

@@ -40,22 +40,23 @@ DIGITS = {Cause.LOW_PRECISION}  # leave the formula right, as those that operati
 RANGE = {Cause.THROUGH_FP32}
 
 
-def matching_hypothesis(evidence: Compared) -> Hypothesis | None:
-    """Returns the first mistake that explains the result, or None."""
+def matching_hypotheses(evidence: Compared) -> tuple[dict[str, Hypothesis], set[str]]:
+    """Returns the mistakes that explain the result, by candidate, and the candidates that would give other values."""
     inputs, exactly = exact(evidence.inputs), evidence.exactly
     place = [one.name for one in evidence.exercise.results].index(evidence.wanted.name)
     seen, fits = evidence, _fits
     if exactly is not None and not evidence.formula_is_right:
         seen, fits = exactly, _fits_exactly
-    for make in ANY_OPERATION:
-        for hypothesis in make(seen, inputs):
-            if _is_ruled_out(evidence, hypothesis):
-                continue
-            found = hypothesis.result
-            result = found[place] if isinstance(found, tuple) else found
-            if result is None or fits(seen, hypothesis, result, inputs):
-                return hypothesis
-    return None
+    fitting, refuted = dict[str, Hypothesis](), set[str]()
+    for hypothesis in (one for make in ANY_OPERATION for one in make(seen, inputs)):
+        found = hypothesis.result
+        result = found[place] if isinstance(found, tuple) else found
+        ruled_out = _is_ruled_out(evidence, hypothesis)
+        if not ruled_out and (result is None or fits(seen, hypothesis, result, inputs)):
+            fitting.setdefault(hypothesis.candidate, hypothesis)
+        elif ruled_out or hypothesis.id not in DIGITS | digits():  # how digits are rounded is known less exactly
+            refuted.add(hypothesis.candidate)
+    return fitting, refuted - fitting.keys()
 
 
 def _is_ruled_out(evidence: Compared, hypothesis: Hypothesis) -> bool:
@@ -72,7 +73,9 @@ def _is_ruled_out(evidence: Compared, hypothesis: Hypothesis) -> bool:
 
 
 def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
-    return _is_near(evidence, hypothesis, result, inputs) and _is_told(evidence, hypothesis, result, inputs)
+    if not _is_near(evidence, hypothesis, result, inputs):
+        return False
+    return _is_told(evidence, hypothesis, result, _rounding(evidence, inputs))
 
 
 def _fits_exactly(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
@@ -82,8 +85,9 @@ def _fits_exactly(evidence: Compared, hypothesis: Hypothesis, result: torch.Tens
         return False
     size = result.abs().nan_to_num(nan=0.0, posinf=0.0)
     terms = size_of_terms(evidence.wanted.bound, inputs, evidence.comparison.ref).nan_to_num(nan=0.0, posinf=0.0)
-    near = (out - result).abs() <= OF_EACH * size.maximum(terms) + OF_THE_LARGEST * size.max()
-    return bool((near | equal(out, result)).all()) and _is_told(evidence, hypothesis, result, inputs)
+    allowed = OF_EACH * size.maximum(terms) + OF_THE_LARGEST * size.max()
+    fits = ((out - result).abs() <= allowed) | equal(out, result)
+    return bool(fits.all()) and _is_told(evidence, hypothesis, result, allowed)
 
 
 def _can_be_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor) -> bool:
@@ -117,29 +121,36 @@ def _is_near(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, i
     return bool((same | (finite & (distance <= allowed))).all())
 
 
-def _is_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
+def _rounding(evidence: Compared, inputs: list[Argument]) -> torch.Tensor:
+    """Returns what the bound allows, or a conversion to fp16 on the way, such as of a sum that is kept in it."""
+    wanted, ref = evidence.wanted, evidence.comparison.ref
+    coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF.get(wanted.dtype, 0.0))
+    terms = size_of_terms(wanted.bound, inputs, ref)
+    return tolerance(wanted.bound, inputs, ref, wanted.dtype).maximum(coarsest * terms)
+
+
+def _is_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, rounding: torch.Tensor) -> bool:
     """Returns whether the wrong elements tell the mistake: those of which an ordinary number is expected, since a NaN
     that becomes a number may be left out, or changed on the way."""
     comparison = evidence.comparison
     telling = comparison.wrong if hypothesis.of_special else comparison.wrong & comparison.ref.isfinite()
-    return bool(telling.any()) and _bits_told(evidence, result, inputs, telling) >= TELLING_BITS
+    return bool(telling.any()) and _bits_told(evidence, result, rounding, telling) >= TELLING_BITS
 
 
-def _bits_told(evidence: Compared, result: torch.Tensor, inputs: list[Argument], telling: torch.Tensor) -> float:
+def _bits_told(evidence: Compared, result: torch.Tensor, rounding: torch.Tensor, telling: torch.Tensor) -> float:
     """Returns how many leading bits of the mistake's effect no rounding makes, summed up over the telling elements.
 
-    Rounding is what the bound allows, or a conversion to fp16 on the way, such as of a sum that is
-    kept in it.
+    NaN and infinities tell little by themselves, and nothing where they may come from memory that holds nothing.
     """
     comparison, wanted = evidence.comparison, evidence.wanted
     if wanted.dtype not in UNIT_ROUNDOFF or wanted.dtype in WIDER_THAN_FP32:
         return torch.inf
-    coarsest = max(UNIT_ROUNDOFF[torch.float16], UNIT_ROUNDOFF[wanted.dtype])
-    terms = size_of_terms(wanted.bound, inputs, comparison.ref)
-    rounding = tolerance(wanted.bound, inputs, comparison.ref, wanted.dtype).maximum(coarsest * terms)
     effect = (result - comparison.ref).abs()
-    bits = (effect.nan_to_num(nan=torch.inf) / rounding.nan_to_num(nan=0.0, posinf=0.0)).log2()
-    return float(bits.clamp(min=0.0)[telling].nansum())
+    bits = (effect / rounding.nan_to_num(nan=0.0, posinf=0.0)).log2().clamp(min=0.0)
+    spoilt = 0.0 if evidence.may_hold_poison else 1.0  # whatever runs into poison looks like whatever else does
+    bits = torch.where(comparison.ref.isfinite(), bits, 1.0)
+    bits = torch.where(result.isfinite(), bits, spoilt)
+    return float(bits[telling].nansum())
 
 
 def equal(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -17,6 +17,7 @@ from grader.operations.hypothesis import Hypothesis, reread, supposed
 from grader.operations.mistakes.operands import Operands
 from grader.sentences import Said, Sentence
 
+MOST_PLACES = 1 << 22  # elements of a tensor whose places are listed
 WIDER_THAN_FP32 = (torch.float64, torch.int32, torch.int64)
 
 
@@ -114,14 +115,30 @@ def strides_ignored(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypo
             continue
         number = evidence.exercise.arguments.index(name)
         for id, strides, said in _readings(name, tensor):
-            misread = reread(tensor, strides)
-            if evidence.kernel_facts.ignores_strides:
+            misread = reread(tensor, strides) if _lead_to_findings(evidence, name, tensor, strides) else None
+            none_kept = all(one != other for one, other in zip(strides, tensor.stride()))  # a stride of 1 is no operand
+            if none_kept and any(kernel.uses_no_stride for kernel in evidence.kernels):
                 said = OfAnyOperation.NO_STRIDE()
             elif evidence.wanted.is_argument and strides == evidence.output.stride():
                 said = OfAnyOperation.SAME_STRIDES(argument=name, name=evidence.returns)
             if misread is not None and strides != tensor.stride():
                 changed = [*inputs[:number], *exact([misread]), *inputs[number + 1 :]]
                 yield from supposed(evidence, id, said, changed)
+
+
+def _lead_to_findings(evidence: Compared, name: str, tensor: torch.Tensor, strides: tuple[int, ...]) -> bool:
+    """Returns whether each access outside of this argument lies where these strides lead; True without accesses
+    outside of any argument."""
+    outside = [one for one in evidence.reply.findings if one.kind.startswith("out-of-bounds")]
+    if not outside:
+        return True
+    outside = [one for one in outside if one.argument == name]
+    if tensor.numel() > MOST_PLACES or not outside:
+        return False
+    places = torch.zeros((), dtype=torch.int64)
+    for size, stride in zip(tensor.shape, strides):
+        places = places[..., None] + torch.arange(size) * stride
+    return all(bool((places == one.linear).any()) for one in outside)
 
 
 def _readings(name: str, tensor: torch.Tensor) -> list[tuple[str, tuple[int, ...], Said]]:
@@ -157,7 +174,8 @@ def target_strides(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypot
             said = OfAnyOperation.WRITTEN_WITH_STRIDES_OF(name=name, argument=source)
             readings.append(("stride-ignored", (tensor.stride(0), tensor.stride(1)), said))
     for id, strides, said in readings:
-        if strides != (row, column) and _stands_there(out, expected, strides):
+        told = strides != (row, column) and _lead_to_findings(evidence, name, out, strides)
+        if told and _stands_there(out, expected, strides):
             yield Hypothesis(id, said, None)
 
 

@@ -31,6 +31,14 @@ class Exponentials(Sentence):
         "exp underflows: every exponential of {whole} is 0, and 0 / 0 is NaN. Subtract the maximum of {whole} itself, "
         "that of its own lanes only: a maximum that begins with 0 never falls below it."
     )
+    NO_MAXIMUM = (
+        "exp underflows: every exponential of {whole} is 0, and 0 / 0 is NaN. Subtract the maximum of {whole} before "
+        "exponentiating: the kernel takes no maximum of its lanes."
+    )
+    MAXIMUM_WITH_0 = (
+        "exp underflows: every exponential of {whole} is 0, and 0 / 0 is NaN. The tl.maximum in line {line} compares "
+        "each lane with 0; tl.max(x, 0) is the maximum of the lanes."
+    )
     POWERS_OF_2 = "{name} is made with powers of 2, not of e: exp2 needs its argument times log2(e)."
     NOT_DIVIDED = "{sums} the exponentials are not divided by their sum."
     LOGARITHMS = "{name} holds the logarithms of the probabilities."
@@ -61,7 +69,15 @@ def not_a_number(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]:
         yield Hypothesis("inf-minus-inf", Exponentials.INF_MINUS_INF(name=evidence.returns, whole=_whole(x)), None)
     gone = torch.exp(largest.clamp(max=0.0).float()) == 0
     if bool(gone.any()) and torch.equal(out.isnan().all(dim=-1), gone):
-        yield Hypothesis("underflow", Exponentials.UNDERFLOWS(whole=_whole(x)), None)
+        yield _underflow(evidence, _whole(x))
+
+
+def _underflow(evidence: Compared, whole: str) -> Hypothesis:
+    if evidence.kernels and not any(kernel.takes_a_maximum for kernel in evidence.kernels):
+        line = evidence.line_of_maximum
+        said = Exponentials.MAXIMUM_WITH_0(whole=whole, line=line) if line else Exponentials.NO_MAXIMUM(whole=whole)
+        return Hypothesis("underflow", said, None, line=line)
+    return Hypothesis("underflow", Exponentials.UNDERFLOWS(whole=whole), None)
 
 
 def other_formulas(evidence: Compared, x: torch.Tensor) -> Iterator[Hypothesis]:
@@ -88,6 +104,8 @@ def wrong_divisor(evidence: Compared, inputs: Sequence[Argument]) -> Iterator[Hy
     allowed = 4 * tolerance("softmax", inputs, ref, evidence.wanted.dtype)
     if bool(((out / sums - ref).abs() <= allowed).all()):
         near = float((sums - 1).abs().max()) < 2 * UNIT_ROUNDOFF[torch.float16]
+        if near and evidence.kernels and not any(kernel.narrowing_lines for kernel in evidence.kernels):
+            return  # nothing is rounded to 16 bits
         said = Exponentials.WRONG_AS_FP16_ROUNDS if near else Exponentials.WRONG_DIVISOR
         yield Hypothesis("wrong-sum", said(sums=sums_text(evidence, digits=6)), None)
 

@@ -1,0 +1,60 @@
+"""What the text says of a load, a store or an atomic: its mask, its place, what its address is made with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from grader.interpreter.known_operations import ACCESSES
+from grader.ttir.data_flow import Edges, Value, sources_of
+from grader.ttir.module import Module, Operation
+
+
+class AccessFacts:
+    """Facts about the accesses of some kernels, worked out when the first is asked for: only findings need them."""
+
+    def __init__(self, modules: Iterable[Module]) -> None:
+        self.modules = list(modules)
+        self._homes = {operation: (module, function.name) for module in self.modules
+                       for function in module.functions.values() for operation in function.walk()}  # fmt: skip
+
+    def of(self, access: Operation) -> dict[str, Any]:
+        """Returns the facts about an access by the names of a Finding's fields."""
+        place, by_descriptor = access.place, access.name.startswith("tt.descriptor")
+        entry = ACCESSES.get(access.name)
+        masked = entry is not None and entry.mask_of(access) is not None
+        return {
+            "column": place.column,
+            "via": list(place.via),
+            "masked": masked or bool(access.attributes.get("boundaryCheck")),
+            "has_other": access.name == "tt.load" and len(access.operands) > 2,
+            "by_descriptor": by_descriptor,
+            "tile": list(access.operand_types[0].shape) if access.operand_types else [],
+            "in_loop": access in self._homes and access in set(self._homes[access][0].in_loops()),
+            "loaded": self._loaded(access) if access in self._homes and entry is not None else "",
+        }
+
+    def _loaded(self, access: Operation) -> str:
+        """Returns the variable nearest to the address that was loaded itself; "" if there is none."""
+        module, home = self._homes[access]
+        entry = ACCESSES[access.name]
+        mask = entry.mask_of(access)
+        roots = [access.operands[at] for at in entry.leading(access) if at != mask]
+        made = {
+            (name, result): operation for operation, (_, name) in self._homes.items() for result in operation.results
+        }
+        for value in _reached([(home, root) for root in roots], sources_of(module, ACCESSES)):
+            operation = made.get(value)
+            if operation is not None and operation.name in ACCESSES and operation.place.variable:
+                return operation.place.variable
+        return ""
+
+
+def _reached(roots: list[Value], edges: Edges) -> Iterator[Value]:
+    """Yields the values that these are made of, the nearest first."""
+    waiting, seen = list(roots), set(roots)
+    for value in waiting:
+        yield value
+        fresh = [one for one in edges.get(value, ()) if one not in seen]
+        seen.update(fresh)
+        waiting += fresh

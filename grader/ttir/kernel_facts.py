@@ -1,0 +1,250 @@
+"""Facts of a kernel as its text states them, for explanations: what is masked, rounded, stored, and where."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from grader.ttir.data_flow import CONTROL, Value, sources_of
+from grader.ttir.module import Dense, Module, Operation
+
+OF_16_BITS = {"f16": "fp16", "bf16": "bf16"}
+STORES = ("tt.store", "tt.descriptor_store", "tt.descriptor_scatter", "tt.descriptor_reduce", "tt.atomic_rmw",
+          "tt.atomic_cas", "tt.atomic_store")  # fmt: skip
+CONVERSIONS = ("arith.truncf", "tt.fp_to_fp", "arith.sitofp", "arith.uitofp")
+ARITHMETIC = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "tt.precise_divf")
+ADDS_UP = ("arith.addf", "arith.mulf")
+CHOOSES = ("arith.maxnumf", "arith.maximumf", "arith.minnumf", "arith.minimumf", "arith.select", "tt.clampf")
+SAME_NUMBERS = ("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "arith.extf", "arith.truncf")
+HAND_ON = (*SAME_NUMBERS, *CHOOSES, *CONTROL, "tt.call", "tt.trans", "tt.join", "tt.split", "tt.cat", "tt.gather")
+FOLDS = ("tt.reduce", "tt.scan")
+TF32 = 0  # of a product's inputPrecision
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """A place where a kernel rounds to 16 bits what it computes with afterwards."""
+
+    line: int
+    dtype: str  # "fp16" or "bf16"
+    of_a_sum: bool  # what is rounded is a sum
+
+
+@dataclass(frozen=True)
+class LoadWithOther:
+    line: int
+    column: int
+    other: float | None  # that masked lanes hold; None where it is no constant
+
+
+class KernelFacts:
+    """The facts of one kernel, each worked out when it is asked for."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    @cached_property
+    def operations(self) -> list[Operation]:
+        return [one for function in self.module.functions.values() for one in function.walk()]
+
+    def named(self, *names: str) -> list[Operation]:
+        return [one for one in self.operations if one.name in names]
+
+    @cached_property
+    def axes(self) -> dict[int, int]:
+        """The axes of the grid that it asks for, and uses; each with its first line."""
+        found: dict[int, int] = {}
+        for one in sorted(self.named("tt.get_program_id"), key=lambda one: one.place.line):
+            found.setdefault(int(one.attributes["axis"]), one.place.line)
+        return found
+
+    @property
+    def store_lines(self) -> list[int]:
+        return sorted({one.place.line for one in self.named(*STORES)})
+
+    @property
+    def stores_only_in_loops(self) -> bool:
+        """Whether it stores, and each store stands in a loop."""
+        stores, repeated = self.named(*STORES), self.module.in_loops()
+        return bool(stores) and all(one in repeated for one in stores)
+
+    @property
+    def uses_no_stride(self) -> bool:
+        """Whether parameters are called strides, and none of them is used."""
+        entry = self.module.entry
+        strides = [at for at, name in zip(entry.blocks[0].arguments, entry.names) if "stride" in name]
+        return bool(strides) and not any(self._made_of.get((entry.name, at)) for at in strides)
+
+    @property
+    def loads_with_other(self) -> list[LoadWithOther]:
+        loads = [one for one in self.named("tt.load") if len(one.operands) > 2]
+        return [LoadWithOther(one.place.line, one.place.column, self._constant(one, 2)) for one in loads]
+
+    @property
+    def tf32_lines(self) -> list[int]:
+        """The lines of products that cut operands of fp32 to tf32."""
+        dots = (one for one in self.named("tt.dot") if one.operand_types[0].element == "f32")
+        return sorted({one.place.line for one in dots if one.attributes.get("inputPrecision") == TF32})
+
+    @property
+    def narrowing_lines(self) -> list[int]:
+        """The lines that round fp32 to 16 bits, for whatever use."""
+        narrow = (one for one in self.named(*CONVERSIONS) if one.result_types[0].element in OF_16_BITS)
+        return sorted({one.place.line for one in narrow if one.operand_types[0].element in ("f32", "f64")})
+
+    @property
+    def takes_a_maximum(self) -> bool:
+        """Whether it reduces lanes to their maximum."""
+        folds = (one for fold in self.named(*FOLDS) for one in fold.walk())
+        return any(one.name in ("arith.maxnumf", "arith.maximumf") for one in folds)
+
+    @property
+    def rounded_operands(self) -> list[int]:
+        """The lines that round to 16 bits, in front of a product, what was computed or held in fp32."""
+        rounded = (self._origin(dot, at) for dot in self.named("tt.dot") for at in (0, 1))
+        return sorted({one.place.line for one in rounded if one is not None and one.name in CONVERSIONS})
+
+    @property
+    def line_of_maximum_with_0(self) -> int:
+        """The line of the only maximum with 0 that drops NaN, where nothing else chooses among floats; else 0."""
+        choices = [one for one in self.named(*CHOOSES) if one.result_types[0].element[0] in "bf"]
+        if len(choices) != 1 or choices[0].name != "arith.maxnumf":
+            return 0
+        return choices[0].place.line if 0.0 in (self._constant(choices[0], 0), self._constant(choices[0], 1)) else 0
+
+    @property
+    def line_of_subtracted_sum(self) -> int:
+        """The only line that subtracts what is made of a sum of lanes, and whose difference is summed up again; else
+        0."""
+        lines = {
+            one.place.line for one in self.named("arith.subf")
+            if one.result_types[0].shape and self._is_made_of_sum(one) and self._is_summed(one)
+        }  # fmt: skip
+        return lines.pop() if len(lines) == 1 else 0
+
+    @cached_property
+    def roundings(self) -> list[Rounding]:
+        """The places where it rounds to 16 bits what it computes with afterwards, products of tiles left out."""
+        found: dict[int, Rounding] = {}
+        for home, one in self._with_homes():
+            dtype = OF_16_BITS.get(one.result_types[0].element) if one.result_types else None
+            if dtype is None or not self._loses_digits(home, one):
+                continue
+            origin = self._origin(one, 0) if one.name in CONVERSIONS else one
+            of_a_sum = origin is not None and origin.name == "arith.addf"
+            found.setdefault(one.place.line, Rounding(one.place.line, dtype, of_a_sum))
+        return sorted(found.values(), key=lambda one: one.line)
+
+    # ---- ways of values ----------------------------------------------------------------------------------------------
+
+    def _with_homes(self) -> Iterator[tuple[str, Operation]]:
+        for name, function in self.module.functions.items():
+            for operation in function.walk():
+                yield name, operation
+
+    @cached_property
+    def _makers(self) -> dict[Value, Operation]:
+        return {(home, value): one for home, one in self._with_homes() for value in one.results}
+
+    @cached_property
+    def _homes(self) -> dict[Operation, str]:
+        return {one: home for home, one in self._with_homes()}
+
+    @cached_property
+    def _sources(self) -> dict[Value, list[Value]]:
+        return sources_of(self.module)
+
+    @cached_property
+    def _made_of(self) -> dict[Value, list[Value]]:
+        """For each value the values that are made of it directly."""
+        found: dict[Value, list[Value]] = defaultdict(list)
+        for value, sources in self._sources.items():
+            for source in sources:
+                found[source].append(value)
+        return found
+
+    @cached_property
+    def _in_folds(self) -> set[Operation]:
+        """The operations in regions of reductions and scans."""
+        folds = self.named(*FOLDS)
+        return {inner for fold in folds for inner in fold.walk() if inner is not fold}
+
+    def _origin(self, operation: Operation, at: int) -> Operation | None:
+        """Returns the operation that made an operand, changes of its shape left out."""
+        found = self._makers.get((self._homes[operation], operation.operands[at]))
+        while found is not None and found.name in SAME_NUMBERS[:4]:
+            found = self._makers.get((self._homes[found], found.operands[0]))
+        return found
+
+    def _constant(self, operation: Operation, at: int) -> float | None:
+        """Returns the number that an operand holds everywhere; None where it is no constant."""
+        found = self._makers.get((self._homes[operation], operation.operands[at]))
+        while found is not None and found.name in SAME_NUMBERS:
+            found = self._makers.get((self._homes[found], found.operands[0]))
+        value = found.attributes["value"] if found is not None and found.name == "arith.constant" else None
+        if isinstance(value, Dense):
+            return float(value.values[0]) if len(set(value.values)) == 1 else None
+        return None if value is None else float(value)
+
+    def _loses_digits(self, home: str, operation: Operation) -> bool:
+        """Returns whether an operation rounds to 16 bits what is computed with afterwards."""
+        if operation.name in CONVERSIONS:
+            origin = self._origin(operation, 0)
+            source = origin.operand_types[0].element if origin is not None and origin.name == "arith.extf" else ""
+            if source == operation.result_types[0].element:
+                return False  # it has these 16 bits already
+        elif operation.name not in ARITHMETIC and operation.name != "tt.dot" and not operation.name.startswith("math."):
+            return False
+        if operation in self._in_folds:
+            return operation.name in ADDS_UP
+        return operation.name == "tt.dot" or self._is_computed_with((home, operation.results[0]))
+
+    def _is_computed_with(self, value: Value) -> bool:
+        """Returns whether a number goes into arithmetic, a sum or an accumulator, unchanged but for its shape."""
+        seen, waiting = set[Value](), [value]
+        while waiting:
+            at = waiting.pop()
+            for following in self._made_of.get(at, ()):
+                maker = self._makers.get(following)
+                if maker is not None and self._computes(maker, at):
+                    return True
+                if following not in seen and (maker is None or maker.name in HAND_ON or maker.name in FOLDS):
+                    seen.add(following)
+                    waiting.append(following)
+        return False
+
+    def _computes(self, operation: Operation, value: Value) -> bool:
+        if operation.name == "tt.dot":
+            return operation.operands[2] == value[1]
+        return operation.name in ARITHMETIC or operation.name.startswith("math.") or self._adds_up(operation)
+
+    def _adds_up(self, operation: Operation) -> bool:
+        return operation.name in FOLDS and any(one.name in ADDS_UP for one in operation.walk())
+
+    def _is_made_of_sum(self, difference: Operation) -> bool:
+        """Returns whether what is subtracted is made of a sum of lanes."""
+        makers = (self._makers.get(value) for value in _all([self._operand(difference, 1)], self._sources))
+        return any(maker is not None and self._adds_up(maker) for maker in makers)
+
+    def _is_summed(self, difference: Operation) -> bool:
+        makers = (self._makers.get(value) for value in _all([self._result(difference)], self._made_of))
+        return any(maker is not None and self._adds_up(maker) for maker in makers)
+
+    def _operand(self, operation: Operation, at: int) -> Value:
+        return self._homes[operation], operation.operands[at]
+
+    def _result(self, operation: Operation) -> Value:
+        return self._homes[operation], operation.results[0]
+
+
+def _all(roots: Iterable[Value], edges: dict[Value, list[Value]]) -> set[Value]:
+    """Returns these values and all that the edges lead to from them."""
+    found, waiting = set[Value](), list(roots)
+    while waiting:
+        value = waiting.pop()
+        if value not in found:
+            found.add(value)
+            waiting += edges.get(value, ())
+    return found
