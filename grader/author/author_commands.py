@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,10 @@ from grader.course.folder import LAID_DOWN
 from grader.files import keep_aside, write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from grader.author.check import Checked
+    from grader.course.folder import Folder
 
 MOST_SEED = (1 << 63) - 1
 
@@ -58,16 +62,30 @@ def new(name: str) -> None:
               help="ask each mutant all tests, and keep which reject it: later checks ask these first")  # fmt: skip
 @click.option("--findings", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="keep what each proof found, a line each, with one seed for all: to compare")  # fmt: skip
+@click.option("--transplant", is_flag=True,
+              help="instead: how is each mistake explained in the accepted kernels that can have it?")  # fmt: skip
+@click.option("--unforeseen", type=click.IntRange(0, MOST_SEED), metavar="SEED",
+              help="instead: how are random edits of right kernels explained?")  # fmt: skip
 def check(
-    exercises: tuple[str, ...], jobs: int, whole: bool, seed: int | None, first_tests: bool, findings: Path | None
+    exercises: tuple[str, ...],
+    jobs: int,
+    whole: bool,
+    seed: int | None,
+    first_tests: bool,
+    findings: Path | None,
+    transplant: bool,
+    unforeseen: int | None,
 ) -> None:
     """The author's proof: stubs, solutions, mutants, cheats, odd but right kernels, constants.
 
-    A run of a mutant ends as soon as it is rejected with its sentence, unless --whole is given.
+    A run of a mutant ends as soon as it is rejected with its sentence, unless --whole is given. --transplant and
+    --unforeseen prove nothing: they count how many wrong kernels are named as expected, falsely or not at all, and
+    with the right line, a wrong one or none. With --findings FILE each is kept, as JSON.
 
     \b
     Example:  course check 03
               course check --findings before.txt
+              course check 07 --unforeseen 1 --findings edits.json
     """
     if findings and not findings.resolve().parent.is_dir():
         raise click.UsageError(f"--findings {findings}: there is no folder {findings.resolve().parent}.")
@@ -91,6 +109,9 @@ def check(
         def say(text: str) -> None:
             progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
+        if transplant or unforeseen is not None:
+            _measure(folders, jobs, say, begin, findings, SEED if seed is None else seed, unforeseen)
+            return
         choice = ProofChoice(whole, SEED if seed is None and findings else seed, first_tests, findings is not None)
         done = check_all(folders, jobs, say, begin, choice)
     try:
@@ -99,6 +120,27 @@ def check(
         raise click.ClickException(f"{error.filename}: {error.strerror}. It was not written.") from None
     click.echo(f"{done.complaints or 'No'} complaint{'s' * (done.complaints != 1)}.")
     raise SystemExit(1 if done.complaints else 0)
+
+
+def _measure(
+    folders: list[Folder],
+    jobs: int,
+    say: Callable[[str], None],
+    begin: Callable[[int], Callable[[], None]],
+    findings: Path | None,
+    seed: int,
+    unforeseen: int | None,
+) -> None:
+    """Says how wrong kernels are explained, a line for each exercise and one for all; unforeseen: the seed of edits."""
+    from grader.author import explanations, wrong_kernels
+
+    of = wrong_kernels.transplants if unforeseen is None else partial(wrong_kernels.unforeseen, seed=unforeseen)
+    results = explanations.measure([one for folder in folders for one in of(folder)], jobs, seed, begin)
+    for folder in folders:
+        say(f"{folder.id}: {explanations.summary([one for one in results if one.kernel.exercise == folder.path])}")
+    say(f"All: {explanations.summary(results)}")
+    if findings:
+        write_whole(findings, explanations.as_json(results))
 
 
 def _keep(done: Checked, findings: Path | None, keeps_first_tests: bool) -> None:

@@ -41,6 +41,8 @@ def outcome(proof: Proof, submission: Path, way: Way) -> Outcome:
     if proof.kind in ("solution", "accepted") and not found.complaint and grading.judge is not None:
         found.complaint = "; ".join(exact_proofs.complaints(grading.judge, next(iter(tests.values())).module))
     diagnosis = grading.diagnosis
+    if diagnosis is not None:
+        found.kind, found.line = diagnosis.shown.kind, diagnosis.shown.line
     if way.finds_first_tests and diagnosis is not None and _tells_enough(proof, grading):
         found.first_tests = _first_tests(proof, submission, grading, diagnosis.name, tests)
     return found

@@ -62,6 +62,8 @@ class Outcome:
     found: str = ""
     ids: tuple[str, ...] = ()  # of its failures, the id of the diagnosis first
     message: str = ""
+    kind: str = ""  # of the diagnosis: one of DIRECTNESS
+    line: int = 0  # that the diagnosis tells
     first_tests: tuple[str, ...] = ()  # tests that alone reject a mutant as expected, where they were looked for
 
 

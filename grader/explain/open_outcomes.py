@@ -36,4 +36,4 @@ class Open(Sentence):
 def depends(evidence: Evidence, one: LeftOpen) -> Verdict:
     """Returns the verdict on a result that another outcome of these operations makes wrong."""
     said = Open[OpenKind(one.kind).name](line=one.line)
-    return failed(Cause.LEFT_OPEN, said, evidence.source_line(one.line), kind="cause", line=one.line)
+    return failed(Cause.LEFT_OPEN, said, evidence.source_line(one.line), kind="open", line=one.line)

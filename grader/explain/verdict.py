@@ -16,8 +16,11 @@ PASS, FAIL, NOT_ATTEMPTED, SKIPPED = "pass", "fail", "not attempted", "skipped"
 WAITED, NOT_RUN, INCONCLUSIVE, UNJUDGED = "waited", "not-run", "inconclusive", "unjudged"
 INCOMPLETE = "incomplete"  # outcome of an exercise: nothing failed, but not every test was run, or judged
 
-# Kinds of failures, from the most direct cause on. A run explains its failure of the most direct kind.
-DIRECTNESS = ("file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "cost")
+# Kinds of failures, from the most direct cause on. A run explains its failure of the most direct kind. What is wrong in
+# the usual run says more than what is wrong only where the language leaves a result open.
+DIRECTNESS = (
+    "file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "open", "cost",
+)  # fmt: skip
 
 BY_NO_CHANCE = 3  # calls that an explanation fits
 
