@@ -96,6 +96,10 @@ class LaunchRecorder:
             self._addresses[memory] = (first - _bytes_before(tensor), self._addresses[memory][1])
         return tensor
 
+    def is_whole(self, spec: TensorSpec, name: str) -> bool:
+        """Returns whether an argument is the whole of the argument with this name, at whose address it begins."""
+        return _is_as(self.arguments[name], spec)
+
     def _add_buffer(self, tensor: torch.Tensor, buffer: dict) -> None:
         if len(self.buffers) == MOST_BUFFERS:
             self._refuse(f"more than {MOST_BUFFERS} tensors are allocated in one call")

@@ -82,12 +82,14 @@ class RecordingHost(LearnerHost):
         refusals = Refusals(self.file.path)
         recorder = LaunchRecorder(self.stand_in, refusals)
         known = self.last[1] if self.last[0] == request.arguments else {}
-        arguments = {
-            spec.name: recorder.argument(spec, request.begins.get(spec.name, ""), known.get(spec.name))
-            for spec in request.arguments
-        }
+        arguments, given = dict[str, torch.Tensor](), list[object]()
+        for spec in request.arguments:
+            begins_as = request.begins.get(spec.name, "")
+            arguments[spec.name] = recorder.argument(spec, begins_as, known.get(spec.name))
+            # A tensor that is given twice is one object: `y is x` holds.
+            is_twice = begins_as and recorder.is_whole(spec, begins_as)
+            given.append(arguments[begins_as if is_twice else spec.name])
         self.last = request.arguments, arguments
-        given = list(arguments.values())
         for place, number in request.numbers:
             given.insert(place, number)
         if error is None:

@@ -53,7 +53,9 @@ def calls_toward(
     the file's conditions take long to read.
     """
     begun = [
-        call for call in calls if not call.parts and all(call.sizes.values()) and not _is_one_element(promise, call)
+        call
+        for call in calls
+        if not (call.parts or call.same) and all(call.sizes.values()) and not _is_one_element(promise, call)
     ]
     known = [_facts(promise, call) for call in begun]
     closest = {branch: min((int(branch.missing(facts)) for facts in known), default=0) for branch in branches}

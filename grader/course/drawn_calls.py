@@ -13,6 +13,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from grader.course import drawn_layouts
 from grader.course.covering import Axis, Cell, Covering, Row
@@ -36,9 +37,10 @@ from grader.course.shared_views import shared_views
 from grader.numerics.data_sets import seed_for
 from grader.wire.messages import CAPABILITY, MULTIPROCESSORS
 
-MOST_CALLS = 33
+MOST_CALLS = 34
 LEAST_MIXED = 8  # calls for which no stratum sets anything
 MOST_ELEMENTS = 1 << 15  # of an argument, in a call with a size that occurs once
+MOST_PAIRS = 2  # of several inputs that are alike, in calls in which two are one tensor
 SMALL_SIDE = 70  # of tensors that are one and the same in a call, though they have other names for their sizes
 MOST_AROUND = 3  # calls with a size around a number of the file
 MANY_BLOCKS = 9000  # half of them are more than 4096
@@ -433,9 +435,9 @@ def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
         sizes, equal = _of_one_shape(promise, names)
         if len(equal) > 1:
             drafts.append(Draft(row, sizes=sizes, same=dict.fromkeys(equal[1:], equal[0])))
-        if len(equal) > 2:
-            first, second = sorted(numbers.sample(range(len(equal)), 2))
-            drafts.append(Draft(row, sizes=sizes, same={equal[second]: equal[first]}))
+        pairs = list(combinations(equal, 2)) if len(equal) > 2 else []
+        for first, second in numbers.sample(pairs, min(MOST_PAIRS, len(pairs))):
+            drafts.append(Draft(row, sizes=sizes, same={second: first}))
     return drafts
 
 

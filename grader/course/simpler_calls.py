@@ -26,7 +26,7 @@ def simpler(promise: StatedPromise, call: DrawnCall) -> Iterator[DrawnCall]:
         yield replace(call, constants={})
     if call.dtype != promise.dtypes[0]:
         yield replace(call, dtype=promise.dtypes[0])
-    if call.parts:  # a part has to stay within the other one's memory
+    if call.parts or call.same:  # a part has to stay within the other one's memory, and one tensor has one shape
         return
     for smaller in (lambda size: 1, lambda size: size // 2, lambda size: size - 1):
         for name, size in call.sizes.items():
