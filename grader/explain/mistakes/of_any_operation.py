@@ -85,9 +85,11 @@ def not_zeroed(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesi
         return
     if evidence.right_before:
         return  # then the memory was not to blame: it is never 0 by chance
-    ref, said = evidence.comparison.ref, OfAnyOperation.NOT_ZEROED(name=evidence.returns)
-    begun = torch.full_like(ref, torch.nan) if evidence.wanted.dtype.is_floating_point else ref - 1
-    yield Hypothesis(Cause.NOT_ZEROED, said, begun, may_be_constant=True)
+    said = OfAnyOperation.NOT_ZEROED(name=evidence.returns)
+    if not evidence.wanted.dtype.is_floating_point:
+        yield Hypothesis(Cause.NOT_ZEROED, said, evidence.comparison.ref - 1, may_be_constant=True)
+    elif bool(evidence.comparison.out.isnan().all()):
+        yield Hypothesis(Cause.NOT_ZEROED, said, None)
 
 
 def through_fp32(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
