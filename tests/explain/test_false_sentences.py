@@ -185,7 +185,9 @@ TOLD = {
         LAYER_NORM, "tl.sum(d * d, 0)", "tl.sum(weight * d, 0)", "mean is right, and z is wrong in every element",
     ),
     "a loop that begins late": (
-        CHUNKED_LAYER_NORM.replace("x - m,", "x - own,"), "start in range(0, N, CHUNK):\n        n =", "start in range(1, N, CHUNK):\n        n =",
+        CHUNKED_LAYER_NORM.replace("x - m,", "x - own,"),
+        "start in range(0, N, CHUNK):\n        n =",
+        "start in range(1, N, CHUNK):\n        n =",
         "z is not written from its first element on: does a loop",
     ),
     "centred by something else": (
