@@ -64,6 +64,7 @@ class Unwritten(Sentence):
     LAST_ROWS = "The last rows of {name} are not covered by {grid}."
     MASKED_OUT = "The {end} of {name} is never written: a program has lanes there, and its mask leaves it out."
     LAST_COLUMNS = "The last columns of {name} are not covered by {grid}."
+    BEGINNING = "{name} is not written from its first element on: does a loop, a block or a mask begin too late?"
     PARTS = "Parts of {name} are not covered by {grid}: it has too few programs, or the block of each is too small."
 
 
@@ -183,6 +184,8 @@ def _left_out(evidence: Evidence, writers: Writers, missing: torch.Tensor) -> Sa
         if _last_program_stops_early(writers):
             return Unwritten.MASKED_OUT(end=end, name=name)
         return Unwritten.LAST_COLUMNS(name=name, grid=grid)
+    if bool(missing.flatten()[0]):
+        return Unwritten.BEGINNING(name=name)
     return Unwritten.PARTS(name=name, grid=grid)
 
 

@@ -46,6 +46,7 @@ from grader.wire.reply import Reply
 SHARE_OF_BOUND_WORTH_A_NOTE = 0.005
 MASKED_FILLS = ("zero", "lowest")  # numbers that masked lanes may hold; 0 gives NaN too, in sums far below 0
 MOST_EXACT_STEPS, MOST_EXACT_LANES = 30_000, 60_000_000  # half a second of a core for all exact runs together
+MOST_PLAIN_ELEMENTS = 1 << 22  # of a call: a tensor may reach over more memory than there is
 MOST_PLAIN_CALLS = 16  # a drawn call that fails is made smaller step by step
 STRIDE_MISTAKES = (
     Cause.STRIDE_IGNORED,
@@ -183,7 +184,8 @@ class Interpreted:
         Of a few calls alone: each is recorded and carried out.
         """
         self._plain_calls += 1
-        if self._plain_calls > MOST_PLAIN_CALLS:
+        elements = sum(one.numel() for one in inputs if isinstance(one, torch.Tensor))
+        if self._plain_calls > MOST_PLAIN_CALLS or elements > MOST_PLAIN_ELEMENTS:
             return False
         plain = [one.contiguous().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
         trial = trial.with_plain_layouts

@@ -184,6 +184,12 @@ TOLD = {
     "the squares of something else": (
         LAYER_NORM, "tl.sum(d * d, 0)", "tl.sum(weight * d, 0)", "mean is right, and z is wrong in every element",
     ),
+    "a loop that begins late": (
+        CHUNKED_LAYER_NORM.replace("x - m,", "x - own,"),
+        "start in range(0, N, CHUNK):\n        n =",
+        "start in range(1, N, CHUNK):\n        n =",
+        "z is not written from its first element on: does a loop",
+    ),
     "centred by something else": (
         CHUNKED_LAYER_NORM, "x - m,", "x - m,", "mean is right, and z is wrong in",
     ),
