@@ -184,8 +184,9 @@ class Interpreted:
         Of a few calls alone: each is recorded and carried out.
         """
         self._plain_calls += 1
-        elements = sum(one.numel() for one in inputs if isinstance(one, torch.Tensor))
-        if self._plain_calls > MOST_PLAIN_CALLS or elements > MOST_PLAIN_ELEMENTS:
+        tensors = [one for one in inputs if isinstance(one, torch.Tensor)]
+        is_large = any(one.is_meta for one in tensors) or sum(map(torch.numel, tensors)) > MOST_PLAIN_ELEMENTS
+        if is_large or self._plain_calls > MOST_PLAIN_CALLS:
             return False
         plain = [one.contiguous().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
         trial = trial.with_plain_layouts
