@@ -225,9 +225,12 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
     if evidence.needs_plain_layouts and not evidence.trial.begins:
         unused = Memory.STRIDES_UNUSED if _is_strided(evidence, name) else Memory.ONLY_CONTIGUOUS
         return unused(name=name)
-    if finding.loaded:
-        return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
     tensor = evidence.argument(name)
+    # What is loaded leads to a place from which lanes run on: it is not to blame where the first of them are inside.
+    begins_inside = tensor is not None and finding.lane and 0 <= finding.row_start < tensor.numel()
+    runs_on = begins_inside or finding.loaded_is_one and finding.astray < finding.lanes
+    if finding.loaded and not runs_on:
+        return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
     if tensor is not None and finding.tile and not any(size % one for size in tensor.shape for one in finding.tile):
         return Memory.FULL_TILES(line=line, name=name)
     mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else Memory.MASK_OR_ADDRESS

@@ -31,11 +31,12 @@ class AccessFacts:
             "by_descriptor": by_descriptor,
             "tile": list(access.operand_types[0].shape) if access.operand_types else [],
             "in_loop": access in self._homes and access in set(self._homes[access][0].in_loops()),
-            "loaded": self._loaded(access) if access in self._homes and entry is not None else "",
+            **(self._loaded(access) if access in self._homes and entry is not None else {}),
         }
 
-    def _loaded(self, access: Operation) -> str:
-        """Returns the variable nearest to the address that was loaded itself; "" if there is none."""
+    def _loaded(self, access: Operation) -> dict[str, Any]:
+        """Returns the variable nearest to the address that was loaded itself, and whether it is one number; {} if there
+        is none."""
         module, home = self._homes[access]
         entry = ACCESSES[access.name]
         mask = entry.mask_of(access)
@@ -46,8 +47,8 @@ class AccessFacts:
         for value in _reached([(home, root) for root in roots], sources_of(module, ACCESSES)):
             operation = made.get(value)
             if operation is not None and operation.name in ACCESSES and operation.place.variable:
-                return operation.place.variable
-        return ""
+                return {"loaded": operation.place.variable, "loaded_is_one": not operation.result_types[0].shape}
+        return {}
 
 
 def _reached(roots: list[Value], edges: Edges) -> Iterator[Value]:

@@ -281,6 +281,7 @@ class Finding:
     lane: int = 0  # how many lanes of its row of the tile come before the first one that does it
     row_start: int = -1  # where the first of these leads: elements from the argument's first one; -1: not known
     loaded: str = ""  # a variable that was loaded, and that the address is made with
+    loaded_is_one: bool = False  # it is one number for all lanes
 
 
 @dataclass
