@@ -226,10 +226,11 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
         unused = Memory.STRIDES_UNUSED if _is_strided(evidence, name) else Memory.ONLY_CONTIGUOUS
         return unused(name=name)
     tensor = evidence.argument(name)
-    # What is loaded leads to a place from which lanes run on: it is not to blame where the first of them are inside.
+    # A number that leads all lanes of a tile, or of its row, to a place is not to blame where some of them are inside.
+    leads_rows = finding.loaded_is_one or len(finding.tile) > 1
     begins_inside = tensor is not None and finding.lane and 0 <= finding.row_start < tensor.numel()
     runs_on = begins_inside or finding.loaded_is_one and finding.astray < finding.lanes
-    if finding.loaded and not runs_on:
+    if finding.loaded and not (leads_rows and runs_on):
         return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
     if tensor is not None and finding.tile and not any(size % one for size in tensor.shape for one in finding.tile):
         return Memory.FULL_TILES(line=line, name=name)
