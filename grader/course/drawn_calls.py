@@ -37,7 +37,7 @@ from grader.course.shared_views import shared_views
 from grader.numerics.data_sets import seed_for
 from grader.wire.messages import CAPABILITY, MULTIPROCESSORS
 
-MOST_CALLS = 34
+MOST_CALLS = 35
 LEAST_MIXED = 8  # calls for which no stratum sets anything
 MOST_ELEMENTS = 1 << 15  # of an argument, in a call with a size that occurs once
 MOST_PAIRS = 2  # of several inputs that are alike, in calls in which two are one tensor
@@ -46,7 +46,7 @@ MOST_AROUND = 3  # calls with a size around a number of the file
 MANY_BLOCKS = 2100  # half of them are more than 1024
 GUESSED = 16  # elements: up to here, a block that no constant names is one of heads, or pages, and no tile
 MOST_LANES = 1 << 20  # of all blocks of an argument; in a call with more, only a sample of programs is run
-NEAR = -1, 0, 1, 1, 1  # of a number of the file: most calls have smaller sizes, so what begins above it is new
+PAST_A_NUMBER = -1, 0, 1, 1, 1  # of a number of the file: most calls have smaller sizes, so what begins above it is new
 MOST_BOUNDARY = 4097  # largest size around a number of the file, unless other calls have a larger size
 
 # Axes of the table, besides the axis of each size, layout and kind of values: (what, of which size or argument).
@@ -316,7 +316,7 @@ def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Rand
         for name, one in promise.sizes.items()
         for number in of_file
         if one.block < number and not one.only
-        and one.least <= (size := number + numbers.choice(NEAR)) <= carried_out(one)
+        and one.least <= (size := number + numbers.choice(PAST_A_NUMBER)) <= carried_out(one)
     ]  # fmt: skip
     table, others = table_of(promise, numbers), max(1, len(promise.sizes) - 1)
     calls = []
@@ -445,7 +445,8 @@ def _of_one_shape(promise: StatedPromise, names: Sequence[str]) -> tuple[dict[st
     """Returns sizes that give these arguments one shape, and the arguments that have it then. A dimension that is a
     product stays as it is."""
     shapes = [promise.arguments[name].shape for name in names]
-    size = min(min(one.most, SMALL_SIDE) for one in promise.sizes.values() if not one.only)
+    size = min((one.most for one in promise.sizes.values() if not one.only), default=SMALL_SIDE)
+    size = min(size, SMALL_SIDE)
     of_different = {name for dimension in zip(*shapes) if len(set(dimension)) > 1 for name in dimension}
     sizes = {name: promise.sizes[name].fitting(size) for name in of_different if name in promise.sizes}
     first = [sizes.get(dimension, dimension) for dimension in shapes[0]]
@@ -472,6 +473,7 @@ STRATA = (
     _large,
     _many_blocks,
     _many_blocks_each,
+    _beyond,
     _empty_blocks,
     _twice,
     _in_one_memory,

@@ -18,7 +18,6 @@ from grader.numerics.paged_data import OfSequences
 
 REACH = 2**31 - 1  # elements from the first to the last of a view: what a lesson promises, as a rule
 SMALL = 15  # "a few"
-SHARE_OF_INTS = 0.3  # of the numbers of a range that are large enough to be rounded
 GPUS = {80: 108, 86: 84, 89: 142, 90: 132, 100: 148, 120: 170}  # multiprocessors of a GPU by its compute capability
 NEAR = 64  # a number is near the low end of its range if it is at most this many times as large
 ONE, SEVERAL, PAST = "one", "several blocks and a part", "one past several blocks"  # classes of sizes
@@ -109,7 +108,7 @@ class Promised:
 
     @property
     def is_filled(self) -> bool:
-        """Whether it is filled or updated: each of its elements has a place of its own."""
+        """True for an argument that is filled or updated: each of its elements has a place of its own."""
         return bool(self.shape) and self.families == drawn_layouts.holes(len(self.shape))
 
     @property
@@ -181,11 +180,9 @@ class Between:
     high: float
 
     def given(self, numbers: random.Random) -> FixedNumber:
-        """Returns a number of the range: each power of two is as likely as any other. It is an int if both ends are;
-        else it is one here and there: eps = 1 and softcap = 50 are numbers, too."""
+        """Returns a number of the range: each power of two is as likely as any other. It is whole if both ends are."""
         number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
-        all_whole = isinstance(self.low, int) and isinstance(self.high, int)
-        if all_whole or numbers.random() < SHARE_OF_INTS and self.low <= round(number) <= self.high:
+        if isinstance(self.low, int) and isinstance(self.high, int):
             return FixedNumber(round(number))
         return FixedNumber(min(max(float(f"{number:.4g}"), self.low), self.high))  # short enough to be typed again
 
@@ -221,9 +218,11 @@ def one_of(*numbers: float | str) -> Promised:
 
 def between(low: float, high: float) -> Promised:
     """Promises an argument that is no tensor: any number of this range, and both ends; in a wide range also a number
-    near its low end. Numbers are whole where both ends are. 0 < low."""
+    near its low end. Numbers are whole where both ends are; else some are, as eps = 1 and softcap = 50. 0 < low."""
     near = [Between(low, NEAR * low)] if NEAR**2 * low < high else []
-    kinds: list[Kind] = [Between(low, high), FixedNumber(high), *near, FixedNumber(low)]
+    least, most = max(1, math.ceil(low)), math.floor(high)
+    of_ints = [Between(least, most)] if least < most and not (isinstance(low, int) and isinstance(high, int)) else []
+    kinds: list[Kind] = [Between(low, high), FixedNumber(high), *near, *of_ints, FixedNumber(low)]
     return Promised((), (drawn_layouts.contiguous,), tuple(kinds))
 
 

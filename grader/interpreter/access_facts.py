@@ -1,4 +1,4 @@
-"""What the text says of a load, a store or an atomic: its mask, its place, what its address is made with."""
+"""Findings are told with what the text says of their access: its mask, its place, what its address is made with."""
 
 from __future__ import annotations
 

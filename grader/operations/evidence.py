@@ -53,7 +53,7 @@ class Evidence:
 
     @property
     def may_hold_poison(self) -> bool:
-        """Whether a kernel has read memory that holds nothing: then NaN and infinities may come from there.
+        """True if a kernel has read memory that holds nothing: then NaN and infinities may come from there.
 
         What masked lanes hold is asked by itself: a call with other contents is made before a mistake is told.
         """
@@ -82,7 +82,7 @@ class Evidence:
 
     @cached_property
     def needs_plain_layouts(self) -> bool:
-        """Whether the same values are right in contiguous tensors of their own, and not in the layouts of this call."""
+        """True if the same values are right in contiguous tensors of their own, and not in the layouts of this call."""
         odd = self.trial.begins or any(not tensor.is_contiguous() for _, tensor in self.tensors)
         return bool(odd) and self.right_with_plain_layouts()
 

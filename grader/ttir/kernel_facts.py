@@ -66,13 +66,13 @@ class KernelFacts:
 
     @property
     def stores_only_in_loops(self) -> bool:
-        """Whether it stores, and each store stands in a loop."""
+        """True if the kernel stores, and each store stands in a loop."""
         stores, repeated = self.named(*STORES), self.module.in_loops()
         return bool(stores) and all(one in repeated for one in stores)
 
     @property
     def uses_no_stride(self) -> bool:
-        """Whether parameters are called strides, and none of them is used."""
+        """True if parameters are called strides, and the kernel uses none of them."""
         entry = self.module.entry
         strides = [at for at, name in zip(entry.blocks[0].arguments, entry.names) if "stride" in name]
         return bool(strides) and not any(self._made_of.get((entry.name, at)) for at in strides)
@@ -96,7 +96,7 @@ class KernelFacts:
 
     @property
     def takes_a_maximum(self) -> bool:
-        """Whether it reduces lanes to their maximum."""
+        """True if the kernel reduces lanes to their maximum."""
         folds = (one for fold in self.named(*FOLDS) for one in fold.walk())
         return any(one.name in ("arith.maxnumf", "arith.maximumf") for one in folds)
 

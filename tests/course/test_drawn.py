@@ -34,7 +34,7 @@ from grader.author.mutants import mutants_of
 from grader.course.drawn_calls import MOST_CALLS, drawn_calls
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.large_calls import FEW, large_calls
-from grader.course.promise import Between, DrawnCall, StatedPromise, stated
+from grader.course.promise import GPUS, Between, DrawnCall, StatedPromise, stated
 from grader.course.simpler_calls import simpler, smallest
 from grader.explain.verdict import Verdict
 from grader.judge import drawn_trials
@@ -58,6 +58,7 @@ from grader.numerics.layouts import (
 )
 from grader.numerics.poison import is_poison
 from grader.submission.whole_numbers import whole_numbers
+from grader.wire.messages import CAPABILITY
 from tests import slow
 from tests.conftest import ROOT
 from tests.typed_commands import run_pytest
@@ -309,6 +310,40 @@ def test_inputs_that_are_alike_are_one_tensor_in_a_call():
         assert len(calls) == 3 and all(call.sizes["M"] == call.sizes["N"] for call in calls)
         (of_all,) = [call for call in calls if call.same == {"k": "q", "v": "q"}]
         assert [data.same_as for data in promise.data(of_all)] == ["", "q", "", "q"]
+
+
+def test_one_call_has_larger_sizes_than_all_others_in_every_direction():
+    sizes = {
+        "B": upto(3, limit=64, block=1),
+        "M": upto(60, limit=999, BLOCK_M=64),
+        "N": upto(60, limit=999, BLOCK_N=64),
+    }
+    promise = a_promise(sizes=sizes)
+    for seed in SEEDS:
+        calls = drawn_calls(promise, seed, "test")
+        assert any(3 < call.sizes["B"] <= 6 and min(call.sizes["M"], call.sizes["N"]) > 32 for call in calls)
+
+
+def test_some_sizes_are_half_a_block_more_than_whole_blocks():
+    promise = stated(["x"], ("float32",), dict(sizes={"N": upto(300, BLOCK_N=64)}, x=any_strides("N")))
+    for seed in SEEDS:
+        assert any(call.sizes["N"] % 64 == 32 for call in drawn_calls(promise, seed, "test"))
+
+
+def test_a_range_of_numbers_gives_some_that_are_ints_in_python():
+    options = dict(sizes={"N": upto(99, block=16)}, x=contiguous("N"), eps=between(1e-3, 1e4))
+    promise = stated(["x", "eps"], ("float32",), options)
+    for seed in SEEDS:
+        given = [promise.data(call)[1] for call in drawn_calls(promise, seed, "test")]
+        assert {type(number) for number in given} == {int, float}
+        assert all(1e-3 <= number <= 1e4 for number in given)
+
+
+def test_calls_state_a_gpu_only_where_the_promise_says_so():
+    for seed in SEEDS:
+        told = [call.constants.get(CAPABILITY) for call in drawn_calls(a_promise(gpus=True), seed, "test")]
+        assert set(told) > {None} and len(set(told)) > 3 and set(told) <= {None, *GPUS}
+        assert not any(CAPABILITY in call.constants for call in drawn_calls(a_promise(), seed, "test"))
 
 
 def test_inputs_that_cannot_have_one_shape_are_never_one_tensor():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader import any_strides, contiguous, into, large, normal, subnormal, unusual, upto
+from grader import any_strides, between, contiguous, into, large, normal, optional, subnormal, unusual, upto
 from grader.course.drawn_calls import drawn_calls
 from grader.course.large_calls import ALIGNMENT, FEW, FEW_BLOCKS, MOST_KINDS, is_sampled, large_calls
 from grader.course.promise import REACH, stated
@@ -110,6 +110,15 @@ def test_elements_of_a_vector_lie_far_apart_in_the_blocks_of_the_file_too(seed):
     assert all(call.layouts["x"].name.startswith("far apart") for call in calls)
     assert sorted(call.constants.get("BLOCK_N", 0) for call in calls) == [0, 8]
     assert all(64 < call.sizes["N"] < 2 * 64 for call in calls if not call.constants)
+
+
+def test_an_option_is_at_its_largest_where_a_size_is():
+    sizes = {"N": upto(150, limit=2**20, BLOCK_N=64)}
+    options = dict(x=any_strides("N"), window=optional(between(1, 2**30)), eps=between(1e-6, 10.0))
+    promise = stated(["x", "window", "eps"], ("float32",), dict(sizes=sizes) | options)
+    for seed in SEEDS:
+        (call,) = [call for call in large_calls(promise, seed, "test", 32) if call.sizes["N"] == 2**20]
+        assert promise.data(call)[1] == 2**30 and promise.data(call)[2] < 10.0
 
 
 def test_without_a_limit_there_is_none():

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from grader.course.folder import Folder, load_test_file
+from grader.course.large_calls import is_sampled
+from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict
 from grader.judge import drawn_trials
 from grader.judge.drawn_trials import DrawnTrials
+from grader.judge.in_samples import TOO_LONG
 from grader.judge.uses import DrawnUse, asked
 from grader.submission import branches
 from tests.conftest import ROOT
@@ -42,3 +45,20 @@ def test_where_the_search_fails_the_other_calls_are_judged(trials, monkeypatch, 
     monkeypatch.setattr(module, name, value)
     calls = trials.calls
     assert len(calls) > 25 and all(call.sizes["N"] % 1009 != 77 for call in calls)
+
+
+def test_a_sample_that_takes_too_long_in_the_blocks_of_the_file_is_run_in_those_of_the_test(bench, monkeypatch):
+    folder = Folder(ROOT / "exercises/05_grouped_matmul")
+    module = load_test_file(folder)
+    use, *_ = asked(module, DrawnUse)
+    judge = bench(folder.solution_file.read_text(), folder.id).judge
+    promise, told = use.promise(module.exercise), []
+    trials = DrawnTrials(module.exercise, judge.run, use.test, promise)
+
+    def sample(_, trial):
+        told.append(trial.constants)
+        return Verdict(SKIPPED, NOT_RUN, note="right" if trial.constants else TOO_LONG)
+
+    monkeypatch.setattr(drawn_trials, "_sample", sample)
+    call = next(call for call in trials.large(0) if is_sampled(promise, call) and not call.constants)
+    assert drawn_trials._large(judge, trials, call).note == "right" and told == [{}, promise.blocks[0]]
