@@ -34,8 +34,9 @@ def weighed(grading: Grading) -> list[Weighed]:
     told = grading.diagnosis
     if told is None or told.hidden:
         return []
-    texts = {_own(test): test.verdict.lines[0] for test in failures if test.verdict.said}
-    for test in failures:
+    in_order = sorted(failures, key=lambda test: test is told)  # what is told is quoted as it is told
+    texts = {_own(test): test.verdict.lines[0] for test in in_order if test.verdict.said}
+    for test in in_order:
         texts |= {candidate: one_line(said.text) for candidate, said in test.verdict.fitting.items()}
     found = []
     for candidate, text in texts.items():

@@ -18,3 +18,14 @@ def test_each_explanation_is_named_with_why_it_lost(tmp_path):
     (lost,) = (place for place, line in enumerate(lines) if line.startswith("row-statistics.eps-left-out: dropped"))
     assert lines[lost + 2].endswith("contradicted by 2 (one column, small values beside a large eps)")
     assert any(line.startswith("Fit no failed test: ") and "rms-norm.not-normalised" in line for line in lines)
+
+
+def test_what_is_told_is_quoted_as_it_is_told(tmp_path):
+    right = (ROOT / "solutions/17_prefix_sum/prefix_sum.py").read_text()
+    (tmp_path / "prefix_sum.py").write_text(right.replace("carry += tl.sum(x, 0)", "carry += tl.max(x, 0)"))
+    asked = ["--submission", tmp_path / "prefix_sum.py", "--why", "--seed", "1"]
+    asked += ["-k", "fills_two_blocks or fills_three_blocks or another_block_size"]
+    lines = [line.strip() for line in run_pytest(ROOT / "exercises/17_prefix_sum", *asked, cwd=ROOT).lines]
+    told = lines.index("values.from-a-column-on: told")
+    (said, quoted) = (line for line in lines if line.startswith("z is wrong in "))
+    assert said == quoted == lines[told + 1]
