@@ -314,7 +314,7 @@ def test_inputs_that_are_alike_are_one_tensor_in_a_call():
 
 def test_one_call_has_larger_sizes_than_all_others_in_every_direction():
     sizes = {
-        "B": upto(3, limit=64, block=1),
+        "B": upto(3, limit=2**6, block=1),
         "M": upto(60, limit=999, BLOCK_M=64),
         "N": upto(60, limit=999, BLOCK_N=64),
     }
