@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 
 from grader.explain.causes import Cause
@@ -10,8 +11,9 @@ from grader.explain.written_tiles import begins_a_tile
 from grader.numerics.arguments import exact
 from grader.numerics.roundoff import EXACT
 from grader.operations import named
-from grader.operations.evidence import Evidence, Place
+from grader.operations.evidence import Evidence, Place, the_only
 from grader.sentences import Said, Sentence, Value, count_text
+from grader.submission.nodes import covers
 from grader.submission.text import call_at, calls_in_line, descriptors_made
 from grader.wire.messages import FINDING_KINDS, Finding
 
@@ -53,7 +55,8 @@ class Memory(Sentence):
         "The address in {name} is right only where all tensors are contiguous: each has strides of its own."
     )
     LOADED_OFFSET = (
-        "The address in {name} is made with {loaded}, which was loaded: one of its values leads outside of {name}."
+        "The address in {name} leads outside. It is made with {loaded}, which was loaded: are its values right, and "
+        "what is computed with them?"
     )
     ONE_TOO_MANY = (
         "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. One element too many: is "
@@ -167,8 +170,20 @@ def _functions(finding: Finding) -> tuple[str, ...]:
 
 
 def _memory(evidence: Evidence, finding: Finding, id: str, *said: Said) -> Verdict:
-    caller = evidence.source_line(finding.via[0]) if finding.via else None
-    return failed(id, *said, evidence.source_line(finding.line), caller, kind="memory", line=finding.line)
+    blamed = _blamed(evidence, finding)
+    lines = dict.fromkeys([blamed or finding.line, finding.line, *finding.via[:1]])
+    return failed(id, *said, *map(evidence.source_line, lines), kind="memory", line=blamed)
+
+
+def _blamed(evidence: Evidence, finding: Finding) -> int:
+    """Returns the line of the only statement that can be to blame; 0 if several can."""
+    statements = [one for one in ast.walk(evidence.submission.tree) if isinstance(one, ast.stmt)]
+    firsts = {
+        line: max((one.lineno for one in statements if covers(one, line)), default=line)
+        for line in (finding.line, *finding.suspects)
+    }
+    line = the_only(firsts[line] for line in finding.suspects or [finding.line])
+    return finding.line if line == firsts[finding.line] else line
 
 
 def _known_mistake(evidence: Evidence, finding: Finding) -> Verdict | None:
@@ -232,7 +247,8 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
     runs_on = begins_inside or finding.loaded_is_one and finding.astray < finding.lanes
     if finding.loaded and not (leads_rows and runs_on):
         return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
-    if tensor is not None and finding.tile and not any(size % one for size in tensor.shape for one in finding.tile):
+    some = bool(finding.tile) and finding.astray < finding.lanes
+    if tensor is not None and some and not any(size % one for size in tensor.shape for one in finding.tile):
         return Memory.FULL_TILES(line=line, name=name)
     mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else Memory.MASK_OR_ADDRESS
     return mask(function=function, line=line, at=_at(evidence, finding), name=name)

@@ -6,19 +6,25 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from grader.interpreter.known_operations import ACCESSES
+from grader.interpreter.suspect_lines import SuspectLines
 from grader.ttir.data_flow import Edges, Value, sources_of
 from grader.ttir.module import Module, Operation
+from grader.wire.messages import Finding
+
+OF_SHARED_PLACES = ("race-write-write", "lane-conflict")  # kinds of findings
 
 
 class AccessFacts:
     """Facts about the accesses of some kernels, worked out when the first is asked for: only findings need them."""
 
-    def __init__(self, modules: Iterable[Module]) -> None:
-        self.modules = list(modules)
+    def __init__(self, modules: Iterable[Module], shapes: dict[str, tuple[int, ...]]) -> None:
+        """`shapes`: of the tensors, by name."""
+        self.modules, self.shapes = list(modules), shapes
+        self._lines: dict[int, SuspectLines] = {}  # by the id of a module
         self._homes = {operation: (module, function.name) for module in self.modules
                        for function in module.functions.values() for operation in function.walk()}  # fmt: skip
 
-    def of(self, access: Operation) -> dict[str, Any]:
+    def of(self, access: Operation, finding: Finding) -> dict[str, Any]:
         """Returns the facts about an access by the names of a Finding's fields."""
         place, by_descriptor = access.place, access.name.startswith("tt.descriptor")
         entry = ACCESSES.get(access.name)
@@ -32,7 +38,19 @@ class AccessFacts:
             "tile": list(access.operand_types[0].shape) if access.operand_types else [],
             "in_loop": access in self._homes and access in set(self._homes[access][0].in_loops()),
             **(self._loaded(access) if access in self._homes and entry is not None else {}),
+            **(self._suspects(access, finding) if access in self._homes and entry is not None else {}),
         }
+
+    def _suspects(self, access: Operation, finding: Finding) -> dict[str, list[int]]:
+        module, home = self._homes[access]
+        lines = self._lines.setdefault(id(module), SuspectLines(module))
+        if finding.kind in OF_SHARED_PLACES:
+            return {"suspects": lines.of_a_shared_place(home, access)}
+        if not finding.kind.startswith("out-of-bounds"):
+            return {}
+        before, inside = finding.linear < 0 and not finding.between, finding.astray < finding.lanes
+        shape = self.shapes.get(finding.argument, ())
+        return {"suspects": lines.outside(home, access, before, inside, shape)}
 
     def _loaded(self, access: Operation) -> dict[str, Any]:
         """Returns the variable nearest to the address that was loaded itself, and whether it is one number; {} if there

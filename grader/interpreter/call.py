@@ -92,8 +92,9 @@ class InterpretedCall:
 
     def _findings(self) -> list[dict]:
         found = self.memory.findings()
-        facts = AccessFacts(kernel.module for kernel in self.kernels.values() if found)
-        return [asdict(finding) | facts.of(access) for finding, access in found]
+        shapes = {buffer.name: buffer.view.shape for buffer in self.buffers}
+        facts = AccessFacts((kernel.module for kernel in self.kernels.values() if found), shapes)
+        return [asdict(finding) | facts.of(access, finding) for finding, access in found]
 
     # ---- memory --------------------------------------------------------------------------------------------------
 

@@ -282,6 +282,7 @@ class Finding:
     row_start: int = -1  # where the first of these leads: elements from the argument's first one; -1: not known
     loaded: str = ""  # a variable that was loaded, and that the address is made with
     loaded_is_one: bool = False  # it is one number for all lanes
+    suspects: list[int] = field(default_factory=list)  # lines that can be to blame where the access's own may not
 
 
 @dataclass

@@ -24,7 +24,7 @@ BY_THE_HOST = {
     ("a_desc.load([m, k])", "a_desc.load([k, m])"): ("corner-swapped", "The corner of a's tiles is given as col", ""),
     ("b_desc.load([k, n])", "b_desc.load([n, k])"): ("corner-swapped", "The corner of b's tiles is given as col", ""),
     ("range(0, K, BLOCK_K)", "range(0, tl.cdiv(K, BLOCK_K))"): ("step-as-corner", "Tiles along K begin at 0, 1, 2", ""),
-    ("% rows_in_group) * BLOCK_M", "% rows_in_group)"): ("double-write", "Programs overlap: corners in l", "c_desc"),
+    ("% rows_in_group) * BLOCK_M", "% rows_in_group)"): ("double-write", "Programs overlap: corners in l", ""),
     (C, "TensorDescriptor(c, [M + 1, N], c.stride(), [BLOCK_M, columns])"): ("oob-store", "The store in line", "M + 1"),
     (A, "TensorDescriptor(a, [M, K + 8], a.stride(), [BLOCK_M, BLOCK_K])"): ("oob-load", "The load in line", "K + 8"),
     (A, "TensorDescriptor(a, [M, K], [K, 1], [BLOCK_M, BLOCK_K])"): ("stride-ignored", "The strides of a are not", ""),

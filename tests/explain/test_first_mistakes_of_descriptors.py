@@ -75,7 +75,7 @@ OF_DESCRIPTORS = {
     "numbers of tiles": (
         (("% rows_in_group) * BLOCK_M", "% rows_in_group)"),),
         "Programs overlap: corners in line 30 lie closer together than a tile is long.",
-        STORE,
+        "",
     ),
     "column first": (
         (("b_desc.load([k, n])", "b_desc.load([n, k])"),),

@@ -155,7 +155,7 @@ OF_PRODUCTS = {
     "adv by K": (
         ((ADVA, "a_ptrs += K * stride_ak"),),
         "The mask of the load in line 35 lets lanes outside of a through. If the mask is as you mean it, the",
-        "a = tl.load(a_ptrs, mask=(m[:, None] < M) & (start + k[None, :] < K), other=0.0)",
+        "",
     ),
     "mask 1d": (
         (

@@ -1,0 +1,134 @@
+"""The lines that can be to blame for an access that goes astray: those that make its address, or its mask.
+
+A line of an access is where a mistake shows. Where it was made, the ways of its values tell: what a mask tests is not
+to blame where the mask itself is as masks are, and program numbers, lanes and what is loaded are taken as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from grader.interpreter.known_operations import ACCESSES
+from grader.ttir.data_flow import CONTROL, Value, sources_of
+from grader.ttir.module import Dense, Module, Operation
+
+SAME_NUMBERS = ("tt.splat", "tt.broadcast", "tt.expand_dims", "arith.extsi", "arith.extui", "arith.trunci")
+LINEAR = (*SAME_NUMBERS, *CONTROL, "tt.call", "tt.addptr", "arith.addi", "arith.subi", "arith.muli")
+GIVEN = ("arith.constant", "tt.make_range", *ACCESSES)  # no line is to blame for these
+NO_STATEMENT = (*CONTROL, "tt.call", *SAME_NUMBERS)  # what they hand on was made elsewhere
+# Predicates of a condition `number < limit`, signed or unsigned, either way round: where the limit stands.
+LIMIT_OF = {2: 1, 6: 1, 4: 0, 8: 0}
+
+
+class SuspectLines:
+    def __init__(self, module: Module) -> None:
+        self._edges = sources_of(module, ACCESSES)
+        self._makers: dict[Value, Operation] = {}
+        self._keys: dict[Value, object] = {}  # equal for values that are computed alike from the same values
+        known: dict[tuple, int] = {}
+        for name, function in module.functions.items():
+            for one in function.walk():
+                self._makers |= {(name, result): one for result in one.results}
+                if len(one.results) == 1 and not one.regions and one.name not in (*ACCESSES, "tt.call"):
+                    keys = tuple(self._key((name, operand)) for operand in one.operands)
+                    told = (one.name, str(one.attributes), keys)
+                    self._keys[name, one.results[0]] = (
+                        keys[0] if one.name in SAME_NUMBERS else known.setdefault(told, len(known))
+                    )
+
+    def of_a_shared_place(self, home: str, access: Operation) -> list[int]:
+        """Returns the lines that can be to blame where several programs, or lanes, store to one place."""
+        return self._lines(self._address(home, access), GIVEN)
+
+    def outside(self, home: str, access: Operation, before: bool, inside: bool, shape: Collection[int]) -> list[int]:
+        """Returns the lines that can be to blame for an access outside of its tensor, which has this shape.
+
+        before: it lies in front of the tensor; inside: some lanes of it are inside.
+        """
+        address, mask = self._address(home, access), self._mask(home, access)
+        if before:
+            return self._subtractions(address) or self._lines(address, GIVEN)
+        if mask is None:
+            return [access.place.line] if inside else self._lines(address, (*GIVEN, "tt.get_program_id"))
+        conditions = self._conditions(mask)
+        if odd := {one.place.line for one in conditions if one.attributes.get("predicate") not in LIMIT_OF}:
+            return sorted(odd)
+        numbers = [(home, one.operands[1 - LIMIT_OF[one.attributes["predicate"]]]) for one in conditions]
+        suspects = self._lines(address, (*GIVEN, "tt.get_program_id"), {self._key(one) for one in numbers})
+        cut = [tile for tile in access.operand_types[0].shape if tile > 1 and all(size % tile for size in shape)]
+        tests_each = sum(one.operand_types[0].lanes > 1 for one in conditions) >= len(cut)
+        if tests_each and all(self._has_plain_limit(home, one) for one in conditions):
+            return suspects
+        return sorted({*suspects, *self._lines([mask], GIVEN)})
+
+    # ---- ways of values ----------------------------------------------------------------------------------------------
+
+    def _address(self, home: str, access: Operation) -> list[Value]:
+        entry = ACCESSES[access.name]
+        mask = entry.mask_of(access)
+        return [(home, access.operands[at]) for at in entry.leading(access) if at != mask]
+
+    def _mask(self, home: str, access: Operation) -> Value | None:
+        at = ACCESSES[access.name].mask_of(access)
+        return None if at is None else (home, access.operands[at])
+
+    def _key(self, value: Value) -> object:
+        return self._keys.get(value, value)
+
+    def _lines(self, roots: Iterable[Value], given: Collection[str], ends: Collection[object] = ()) -> list[int]:
+        """Returns the lines that compute what these values are made of, up to `ends` and to operations of `given`."""
+        lines, waiting, seen = set[int](), list(roots), set[Value]()
+        while waiting:
+            value = waiting.pop()
+            if value in seen or self._key(value) in ends:
+                continue
+            seen.add(value)
+            maker = self._makers.get(value)
+            if maker is None or maker.name not in given:
+                waiting += self._edges.get(value, ())
+                if maker is not None and maker.name not in NO_STATEMENT:
+                    lines.add(maker.place.line)
+        return sorted(lines - {0})
+
+    def _subtractions(self, roots: Iterable[Value]) -> list[int]:
+        """Returns the lines that subtract, or take a negative number, on a way that keeps the sign of a sum."""
+        lines, waiting, seen = set[int](), list(roots), set[Value]()
+        while waiting:
+            value = waiting.pop()
+            maker = self._makers.get(value)
+            if value in seen or maker is not None and maker.name not in LINEAR:
+                continue
+            seen.add(value)
+            waiting += self._edges.get(value, ())
+            if maker is not None and maker.name not in NO_STATEMENT:
+                operands = [self._makers.get((value[0], one)) for one in maker.operands]
+                if maker.name == "arith.subi" or any(map(_is_negative, operands)):
+                    lines.add(maker.place.line)
+        return sorted(lines - {0})
+
+    def _conditions(self, mask: Value) -> list[Operation]:
+        """Returns the comparisons that have to hold all in a lane that takes part; [] where it is not so simple."""
+        found, waiting = [], [mask]
+        while waiting:
+            value = waiting.pop()
+            maker = self._makers.get(value)
+            if maker is None or maker.name not in (*SAME_NUMBERS, "arith.andi", "arith.cmpi"):
+                return []
+            if maker.name == "arith.cmpi":
+                found.append(maker)
+            else:
+                waiting += [(value[0], one) for one in maker.operands]
+        return found
+
+    def _has_plain_limit(self, home: str, condition: Operation) -> bool:
+        """Returns whether a number is compared with a parameter or a constant, as it is."""
+        limit: Value = home, condition.operands[LIMIT_OF[condition.attributes["predicate"]]]
+        while (maker := self._makers.get(limit)) is not None and maker.name in SAME_NUMBERS:
+            limit = home, maker.operands[0]
+        return maker is None or maker.name == "arith.constant"
+
+
+def _is_negative(maker: Operation | None) -> bool:
+    value = maker.attributes.get("value") if maker is not None and maker.name == "arith.constant" else None
+    numbers = value.values if isinstance(value, Dense) else (value,)
+    return any(isinstance(one, int) and one < 0 for one in numbers)
