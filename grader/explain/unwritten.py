@@ -64,8 +64,13 @@ class Unwritten(Sentence):
     LAST_ROWS = "The last rows of {name} are not covered by {grid}."
     MASKED_OUT = "The {end} of {name} is never written: a program has lanes there, and its mask leaves it out."
     LAST_COLUMNS = "The last columns of {name} are not covered by {grid}."
-    BEGINNING = "{name} is not written from its first element on: does a loop, a block or a mask begin too late?"
-    PARTS = "Parts of {name} are not covered by {grid}: it has too few programs, or the block of each is too small."
+    BEGINNING = (
+        "{name} is not written from its first element on: does a loop, a block or a mask begin too late, or do stores "
+        "lead elsewhere?"
+    )
+    PARTS = (
+        "Parts of {name} are not covered by {grid}: is it too small, or their blocks, or do masks leave out too much?"
+    )
 
 
 def unwritten(evidence: Compared) -> Verdict | None:
@@ -100,8 +105,9 @@ def _nothing(evidence: Evidence) -> Said:
     if evidence.kernels and not any(kernel.store_lines for kernel in evidence.kernels):
         return Unwritten.NO_STORE(name=evidence.returns)
     storing = [kernel for kernel in evidence.kernels if kernel.store_lines]
+    begun = any(line in evidence.reply.reached for kernel in storing for line in kernel.store_lines)
     in_loops = grid[-1:] != [0] and bool(storing) and all(kernel.stores_only_in_loops for kernel in storing)
-    sentence = Unwritten.NOTHING_IN_LOOPS if in_loops else Unwritten.NOTHING
+    sentence = Unwritten.NOTHING_IN_LOOPS if in_loops and not begun else Unwritten.NOTHING
     return sentence(name=evidence.returns, stores=_grid_text(grid) if launches < 2 else f"{launches} launches")
 
 

@@ -232,29 +232,24 @@ def _is_one_line(tile: torch.Tensor, dim: int) -> bool:
 
 
 def _misplaced(evidence: Compared) -> Verdict | None:
-    """Returns the verdict if a wrong tile holds its right values transposed, or values of another tile; else None."""
+    """Returns the verdict if most wrong tiles hold their right values turned, or values of other tiles; else None."""
     comparison, writers = evidence.comparison, evidence.writers
     tiles = tiles_of(writers) if writers is not None and not evidence.formula_is_right else None
     if tiles is None or not 1 < tiles.shape[0] * tiles.shape[1] <= 256 or comparison.wrong.dim() != 2:
         return None
-    parts = [
-        (slice(top, bottom), slice(left, right))
-        for top, bottom in zip(tiles.rows, tiles.rows[1:])
-        for left, right in zip(tiles.columns, tiles.columns[1:])
-    ]
-    name = evidence.returns
-    for mine in parts:
-        out, expected = comparison.out[mine], comparison.expected[mine]
-        if not bool(comparison.wrong[mine].any()) or out.unique().numel() < TELLING:
-            continue
-        if torch.equal(out.flatten(), expected.t().flatten()):
-            return failed(Cause.NOT_TURNED, Values.NOT_TURNED(tile=_slice_text(name, mine)), kind="cause")
-        for other in parts:
-            if other != mine and torch.equal(out, comparison.expected[other]):
-                tile, rightful = _slice_text(name, mine), _slice_text(name, other)
-                said = Values.MISPLACED_TILE(name=name, tile=tile, rightful=rightful)
-                return failed(Cause.MISPLACED_TILE, said, kind="cause")
-    return None
+    parts = [(slice(*rows), slice(*columns)) for rows in pairwise(tiles.rows) for columns in pairwise(tiles.columns)]
+    out, expected, name = comparison.out, comparison.expected, evidence.returns
+    wrong = [one for one in parts if bool(comparison.wrong[one].any()) and out[one].unique().numel() >= TELLING]
+    turned = [one for one in wrong if torch.equal(out[one].flatten(), expected[one].t().flatten())]
+    if 2 * len(turned) > len(wrong):
+        return failed(Cause.NOT_TURNED, Values.NOT_TURNED(tile=_slice_text(name, turned[0])), kind="cause")
+    others = (next((other for other in parts if torch.equal(out[one], expected[other])), None) for one in wrong)
+    moved = [(one, other) for one, other in zip(wrong, others) if other is not None]
+    if 2 * len(moved) <= len(wrong):
+        return None  # a single tile, as one row of few numbers, may equal another by chance
+    tile, rightful = (_slice_text(name, one) for one in moved[0])
+    said = Values.MISPLACED_TILE(name=name, tile=tile, rightful=rightful)
+    return failed(Cause.MISPLACED_TILE, said, kind="cause")
 
 
 def _slice_text(name: str, part: tuple[slice, slice]) -> str:

@@ -40,9 +40,8 @@ class Attention(Sentence):
     )
 
     NAN_FROM_THE_START = (
-        "{o} is NaN everywhere, as where 0 meets infinity. Before the first tile the maximum is -inf, l and acc are 0: "
-        "their factor is exp(old maximum - new maximum), which is 0 then. Turned round it is infinite, and so is "
-        "exp(s - old maximum): a tile is measured against the new maximum."
+        "{o} is NaN everywhere. Before the first tile the maximum is -inf, l and acc are 0: is their factor "
+        "exp(old maximum - new maximum), which is 0 then, and is the tile itself measured against the new maximum?"
     )
     NOTHING_RESCALED = (
         "The factor of l and acc is 1 in every turn, as where it is left out, or where it is made after the maximum "

@@ -36,9 +36,8 @@ class OnlineSoftmax(Sentence):
     both loops."""
 
     NAN_FROM_THE_START = (
-        "{name} is NaN everywhere, as where 0 meets infinity. Before the first block the maximum is -inf and the sum "
-        "is 0: its factor has to be exp(old maximum - new maximum), which is 0 then. Turned round it is infinite, and "
-        "so is exp(x - old maximum): the block itself is measured against the new maximum."
+        "{name} is NaN everywhere. Before the first block the maximum is -inf and the sum is 0: is the sum's factor "
+        "exp(old maximum - new maximum), which is 0 then, and is the block itself measured against the new maximum?"
     )
     INFINITE_FROM_THE_START = (
         "{name} is infinite everywhere: after the first loop the maximum is still -inf, or the sum is 0. Does each "
