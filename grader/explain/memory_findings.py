@@ -183,7 +183,7 @@ def _blamed(evidence: Evidence, finding: Finding) -> int:
         for line in (finding.line, *finding.suspects)
     }
     line = the_only(firsts[line] for line in finding.suspects or [finding.line])
-    return finding.line if line == firsts[finding.line] else line
+    return finding.line if line == firsts[finding.line] else max(line, 0)
 
 
 def _known_mistake(evidence: Evidence, finding: Finding) -> Verdict | None:
@@ -228,6 +228,8 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
     name, function, line = finding.argument, "load" if verb == "reads" else "store", finding.line
     if finding.by_descriptor:
         return Memory.DESCRIPTOR(function=function, line=line, name=name)
+    if finding.linear < 0 and not finding.between:
+        return Memory.LIES_BEFORE(name=name)
     if not finding.masked and finding.lanes == 1:
         return Memory.ONE_ADDRESS(line=line, name=name)
     if not finding.masked:
@@ -235,8 +237,6 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
             return Memory.NO_LANE_INSIDE(function=function, line=line, at=_at(evidence, finding), name=name)
         no_mask = Memory.NO_MASK if _dimensions(evidence, name) < 2 else Memory.NO_MASK_OF_TILE
         return no_mask(function=function, line=line, at=_at(evidence, finding), name=name)
-    if finding.linear < 0 and not finding.between:
-        return Memory.LIES_BEFORE(name=name)
     if evidence.needs_plain_layouts and not evidence.trial.begins:
         unused = Memory.STRIDES_UNUSED if _is_strided(evidence, name) else Memory.ONLY_CONTIGUOUS
         return unused(name=name)

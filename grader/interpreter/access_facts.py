@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from grader.interpreter.known_operations import ACCESSES
@@ -17,11 +17,13 @@ OF_SHARED_PLACES = ("race-write-write", "lane-conflict")  # kinds of findings
 class AccessFacts:
     """Facts about the accesses of some kernels, worked out when the first is asked for: only findings need them."""
 
-    def __init__(self, modules: Iterable[Module], shapes: dict[str, tuple[int, ...]]) -> None:
-        """`shapes`: of the tensors, by name."""
-        self.modules, self.shapes = list(modules), shapes
+    def __init__(
+        self, kernels: Iterable[tuple[Module, Sequence[Sequence[str]]]], shapes: dict[str, tuple[int, ...]]
+    ) -> None:
+        """kernels: each with the values of its parameters in each launch. `shapes`: of the tensors, by name."""
+        self.given, self.shapes = {id(module): (module, given) for module, given in kernels}, shapes
         self._lines: dict[int, SuspectLines] = {}  # by the id of a module
-        self._homes = {operation: (module, function.name) for module in self.modules
+        self._homes = {operation: (module, function.name) for module, _ in self.given.values()
                        for function in module.functions.values() for operation in function.walk()}  # fmt: skip
 
     def of(self, access: Operation, finding: Finding) -> dict[str, Any]:
@@ -43,7 +45,7 @@ class AccessFacts:
 
     def _suspects(self, access: Operation, finding: Finding) -> dict[str, list[int]]:
         module, home = self._homes[access]
-        lines = self._lines.setdefault(id(module), SuspectLines(module))
+        lines = self._lines.setdefault(id(module), SuspectLines(*self.given[id(module)]))
         if finding.kind in OF_SHARED_PLACES:
             return {"suspects": lines.of_a_shared_place(home, access)}
         if not finding.kind.startswith("out-of-bounds"):

@@ -93,7 +93,12 @@ class InterpretedCall:
     def _findings(self) -> list[dict]:
         found = self.memory.findings()
         shapes = {buffer.name: buffer.view.shape for buffer in self.buffers}
-        facts = AccessFacts((kernel.module for kernel in self.kernels.values() if found), shapes)
+        steps = list(steps_with(self.recorded.steps, self.request.config)) if found else []
+        given = [(one.kernel, [it.value for it in one.parameters]) for one in steps if isinstance(one, PlannedLaunch)]
+        facts = AccessFacts(
+            [(one.module, [values for of, values in given if of == n]) for n, one in self.kernels.items() if found],
+            shapes,
+        )
         return [asdict(finding) | facts.of(access, finding) for finding, access in found]
 
     # ---- memory --------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ to blame where the mask itself is as masks are, and program numbers, lanes and w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import math
+from collections.abc import Collection, Iterable, Sequence
 
 from grader.interpreter.known_operations import ACCESSES
 from grader.ttir.data_flow import CONTROL, Value, sources_of
@@ -18,11 +19,15 @@ GIVEN = ("arith.constant", "tt.make_range", *ACCESSES)  # no line is to blame fo
 NO_STATEMENT = (*CONTROL, "tt.call", *SAME_NUMBERS)  # what they hand on was made elsewhere
 # Predicates of a condition `number < limit`, signed or unsigned, either way round: where the limit stands.
 LIMIT_OF = {2: 1, 6: 1, 4: 0, 8: 0}
+ELSEWHERE = -1  # stands for lines that the text does not tell: of a launch, of a constant
 
 
 class SuspectLines:
-    def __init__(self, module: Module) -> None:
-        self._edges = sources_of(module, ACCESSES)
+    def __init__(self, module: Module, given: Sequence[Sequence[str]]) -> None:
+        """`given`: the values of the kernel's parameters, in each launch."""
+        entry, self._edges = module.entry, sources_of(module, ACCESSES)
+        parameters = zip(entry.blocks[0].arguments, zip(*given))
+        self._given = {(entry.name, number): set(values) for number, values in parameters}
         self._makers: dict[Value, Operation] = {}
         self._keys: dict[Value, object] = {}  # equal for values that are computed alike from the same values
         known: dict[tuple, int] = {}
@@ -40,7 +45,7 @@ class SuspectLines:
         """Returns the lines that can be to blame where several programs, or lanes, store to one place."""
         return self._lines(self._address(home, access), GIVEN)
 
-    def outside(self, home: str, access: Operation, before: bool, inside: bool, shape: Collection[int]) -> list[int]:
+    def outside(self, home: str, access: Operation, before: bool, inside: bool, shape: tuple[int, ...]) -> list[int]:
         """Returns the lines that can be to blame for an access outside of its tensor, which has this shape.
 
         before: it lies in front of the tensor; inside: some lanes of it are inside.
@@ -53,13 +58,15 @@ class SuspectLines:
         conditions = self._conditions(mask)
         if odd := {one.place.line for one in conditions if one.attributes.get("predicate") not in LIMIT_OF}:
             return sorted(odd)
+        limits = [self._limit(home, one) for one in conditions]
+        sizes = {str(math.prod(shape[first:end])) for end in range(len(shape) + 1) for first in range(end)}
         numbers = [(home, one.operands[1 - LIMIT_OF[one.attributes["predicate"]]]) for one in conditions]
         suspects = self._lines(address, (*GIVEN, "tt.get_program_id"), {self._key(one) for one in numbers})
         cut = [tile for tile in access.operand_types[0].shape if tile > 1 and all(size % tile for size in shape)]
         tests_each = sum(one.operand_types[0].lanes > 1 for one in conditions) >= len(cut)
-        if tests_each and all(self._has_plain_limit(home, one) for one in conditions):
-            return suspects
-        return sorted({*suspects, *self._lines([mask], GIVEN)})
+        if any(sizes and limit is not None and not limit <= sizes for limit in limits):
+            return [access.place.line, ELSEWHERE]
+        return suspects if tests_each and None not in limits else sorted({*suspects, *self._lines([mask], GIVEN)})
 
     # ---- ways of values ----------------------------------------------------------------------------------------------
 
@@ -102,7 +109,9 @@ class SuspectLines:
             waiting += self._edges.get(value, ())
             if maker is not None and maker.name not in NO_STATEMENT:
                 operands = [self._makers.get((value[0], one)) for one in maker.operands]
-                if maker.name == "arith.subi" or any(map(_is_negative, operands)):
+                if maker.name == "arith.subi" or any(
+                    one.startswith("-") for made in operands for one in _constants(made) or ()
+                ):
                     lines.add(maker.place.line)
         return sorted(lines - {0})
 
@@ -120,15 +129,18 @@ class SuspectLines:
                 waiting += [(value[0], one) for one in maker.operands]
         return found
 
-    def _has_plain_limit(self, home: str, condition: Operation) -> bool:
-        """Returns whether a number is compared with a parameter or a constant, as it is."""
+    def _limit(self, home: str, condition: Operation) -> set[str] | None:
+        """Returns what a number is compared with, in all launches; None where it is neither a parameter nor a
+        constant, as it is."""
         limit: Value = home, condition.operands[LIMIT_OF[condition.attributes["predicate"]]]
         while (maker := self._makers.get(limit)) is not None and maker.name in SAME_NUMBERS:
             limit = home, maker.operands[0]
-        return maker is None or maker.name == "arith.constant"
+        return self._given.get(limit) if maker is None else _constants(maker)
 
 
-def _is_negative(maker: Operation | None) -> bool:
-    value = maker.attributes.get("value") if maker is not None and maker.name == "arith.constant" else None
-    numbers = value.values if isinstance(value, Dense) else (value,)
-    return any(isinstance(one, int) and one < 0 for one in numbers)
+def _constants(maker: Operation | None) -> set[str] | None:
+    """Returns the numbers of a constant; None for anything else."""
+    if maker is None or maker.name != "arith.constant":
+        return None
+    value = maker.attributes["value"]
+    return {str(one) for one in (value.values if isinstance(value, Dense) else (value,))}

@@ -49,6 +49,8 @@ OF_COPIES = {
     "a mask of another line has two ways to be true": (") & (", ") | (", ""),
     "a condition is missing": ("(rows < M) & (cols < N)", "rows < M", ""),
     "a condition is about no column": ("cols < N", "M < N", ""),
+    "a limit that a launch gives is no size": ("x, z, M, N,", "x, z, M, 2 * N,", ""),
+    "an address in front without a mask": ("x_ptr + rows * xm + cols * xn, mask=inside", "x_ptr - rows", "x ="),
     "the address of the load": ("cols * xn", "cols * xm", "x = tl.load"),
     "pointers of another line": ("cols * zn", "cols * zm", "z_ptrs ="),
 }  # fmt: skip
