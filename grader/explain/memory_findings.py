@@ -50,7 +50,6 @@ class Memory(Sentence):
         "The address lies before {name}: an offset is negative, program numbers lead to the wrong tile, or a view made "
         "in Python begins before {name} does."
     )
-    STRIDES_UNUSED = "The strides of {name} are not used: the address fits a contiguous {name}, and this one is not."
     ONLY_CONTIGUOUS = (
         "The address in {name} is right only where all tensors are contiguous: each has strides of its own."
     )
@@ -61,9 +60,6 @@ class Memory(Sentence):
     ONE_TOO_MANY = (
         "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. One element too many: is "
         "it <= where < is meant?"
-    )
-    FULL_TILES = (
-        "The address in line {line} leads outside of {name}. No mask is to blame: all tiles are full in this call."
     )
     MASK_OR_ADDRESS = (
         "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. If the mask is as you "
@@ -77,7 +73,7 @@ class Memory(Sentence):
     SHOWN_IN_VIEW = "Program {program} {verb} {name} between its elements ({name} is a view)."
 
     MISSING_AXIS = "Programs overlap: {missing_axis}."
-    UNUSED_AXES = "Programs overlap: the kernel never uses {axes}, so programs do each other's work."
+    UNUSED_AXES = "Programs overlap: nothing in the kernel depends on {axes}, so programs do each other's work."
     CORNERS_TOO_CLOSE = (
         "Programs overlap: corners in line {line} lie closer together than a tile is long. They count elements: the "
         "number of a tile times its size."
@@ -238,8 +234,7 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
         no_mask = Memory.NO_MASK if _dimensions(evidence, name) < 2 else Memory.NO_MASK_OF_TILE
         return no_mask(function=function, line=line, at=_at(evidence, finding), name=name)
     if evidence.needs_plain_layouts and not evidence.trial.begins:
-        unused = Memory.STRIDES_UNUSED if _is_strided(evidence, name) else Memory.ONLY_CONTIGUOUS
-        return unused(name=name)
+        return Memory.ONLY_CONTIGUOUS(name=name)
     tensor = evidence.argument(name)
     # A number that leads all lanes of a tile, or of its row, to a place is not to blame where some of them are inside.
     leads_rows = finding.loaded_is_one or len(finding.tile) > 1
@@ -247,9 +242,6 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
     runs_on = begins_inside or finding.loaded_is_one and finding.astray < finding.lanes
     if finding.loaded and not (leads_rows and runs_on):
         return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
-    some = bool(finding.tile) and finding.astray < finding.lanes
-    if tensor is not None and some and not any(size % one for size in tensor.shape for one in finding.tile):
-        return Memory.FULL_TILES(line=line, name=name)
     mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else Memory.MASK_OR_ADDRESS
     return mask(function=function, line=line, at=_at(evidence, finding), name=name)
 
@@ -271,11 +263,6 @@ def _is_next_element(evidence: Evidence, finding: Finding) -> bool:
 def _dimensions(evidence: Evidence, name: str) -> int:
     tensor = evidence.argument(name)
     return 0 if tensor is None else tensor.dim()
-
-
-def _is_strided(evidence: Evidence, name: str) -> bool:
-    tensor = evidence.argument(name)
-    return tensor is not None and not tensor.is_contiguous()
 
 
 def _place(evidence: Evidence, finding: Finding, verb: str) -> Said:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import torch
 
 from grader.course.exercise import in_words
@@ -210,12 +208,7 @@ def _equal_lines(evidence: Compared) -> Verdict | None:
     tiles = tiles_of(writers) if writers is not None else None
     if tiles is None or comparison.wrong.dim() != 2 or tiles.shape[0] * tiles.shape[1] > 256:
         return None
-    parts = [
-        (slice(top, bottom), slice(left, right))
-        for top, bottom in pairwise(tiles.rows)
-        for left, right in pairwise(tiles.columns)
-        if min(bottom - top, right - left) > 1
-    ]
+    parts = [part for part in tiles.parts if min(side.stop - side.start for side in part) > 1]
     for dim, sentence in ((0, Values.ROWS_EQUAL), (1, Values.COLUMNS_EQUAL)):
         equal = [_is_one_line(comparison.out[part], dim) for part in parts]
         differ = [not _is_one_line(comparison.expected[part], dim) for part in parts]
@@ -237,8 +230,8 @@ def _misplaced(evidence: Compared) -> Verdict | None:
     tiles = tiles_of(writers) if writers is not None and not evidence.formula_is_right else None
     if tiles is None or not 1 < tiles.shape[0] * tiles.shape[1] <= 256 or comparison.wrong.dim() != 2:
         return None
-    parts = [(slice(*rows), slice(*columns)) for rows in pairwise(tiles.rows) for columns in pairwise(tiles.columns)]
-    out, expected, name = comparison.out, comparison.expected, evidence.returns
+    parts, name = tiles.parts, evidence.returns
+    out, expected = comparison.out, comparison.expected
     wrong = [one for one in parts if bool(comparison.wrong[one].any()) and out[one].unique().numel() >= TELLING]
     turned = [one for one in wrong if torch.equal(out[one].flatten(), expected[one].t().flatten())]
     if 2 * len(turned) > len(wrong):

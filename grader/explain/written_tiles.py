@@ -30,6 +30,10 @@ class TileCuts:
     def shape(self) -> tuple[int, int]:
         return len(self.rows) - 1, len(self.columns) - 1
 
+    @property
+    def parts(self) -> list[tuple[slice, slice]]:
+        return [(slice(*rows), slice(*columns)) for rows in pairwise(self.rows) for columns in pairwise(self.columns)]
+
 
 def program_index(number: int, grid: list[int], axes: int) -> tuple[int, ...]:
     """Returns the index of the program with this number, the last axis counting fastest. axes: axes of the launch."""

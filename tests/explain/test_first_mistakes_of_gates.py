@@ -171,7 +171,7 @@ OF_SWIGLU = {
     ),
     "grid rows cols": (
         ((GRID, "grid = (M, triton.cdiv(N, BLOCK_N))"),),
-        "Programs overlap: the kernel never uses tl.program_id(1), so programs do each other's work.",
+        "Programs overlap: nothing in the kernel depends on tl.program_id(1), so programs do each other's work.",
         "",
     ),
     "strides as tuples": (

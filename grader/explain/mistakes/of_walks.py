@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
 
 import torch
 
@@ -74,11 +73,9 @@ def _by_program(evidence: Compared) -> dict[int, list[Part]]:
     tiles = tiles_of(writers) if writers is not None and writers.programs.dim() == 2 else None
     if writers is None or tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
         return found
-    for rows in pairwise(tiles.rows):
-        for columns in pairwise(tiles.columns):
-            program = int(writers.programs[rows[0], columns[0]])
-            if program >= 0:
-                found[program].append((slice(*rows), slice(*columns)))
+    for rows, columns in tiles.parts:
+        if (program := int(writers.programs[rows.start, columns.start])) >= 0:
+            found[program].append((rows, columns))
     return found
 
 
