@@ -56,7 +56,9 @@ class Unwritten(Sentence):
         "the loop, or there is none."
     )
     ROWS_END_EARLY = "The {end} of {name} is never written: the mask or the block leaves it out."
-    TOO_FEW_STEPS = "{name}[{part}] is never written: has {grid}, or a loop in them, too few steps?"
+    TOO_FEW_STEPS = (
+        "{name}[{part}] is never written: has {grid}, or a loop in them, too few steps, or does a mask leave it out?"
+    )
     BLOCK_TOO_SHORT = "The row's one program writes {name} up to column {last}: its block ends there, the row does not."
     ONE_ELEMENT = "The end of {name} is not covered by {grid}, which writes one element."
     ONE_ELEMENT_EACH = "The end of {name} is not covered by {grid}, each of which writes one element."

@@ -55,7 +55,7 @@ class SuspectLines:
             return self._subtractions(address) or self._lines(address, GIVEN)
         if mask is None:
             return [access.place.line] if inside else self._lines(address, (*GIVEN, "tt.get_program_id"))
-        conditions = self._conditions(mask)
+        conditions = [one for one in self._conditions(mask) if not self._compares_with_0(home, one)]
         if odd := {one.place.line for one in conditions if one.attributes.get("predicate") not in LIMIT_OF}:
             return sorted(odd)
         limits = [self._limit(home, one) for one in conditions]
@@ -129,13 +129,20 @@ class SuspectLines:
                 waiting += [(value[0], one) for one in maker.operands]
         return found
 
+    def _compares_with_0(self, home: str, condition: Operation) -> bool:
+        """Returns whether a condition only keeps numbers at 0 or above, or below 0."""
+        return any(self._numbers(home, one) == {"0"} for one in condition.operands)
+
     def _limit(self, home: str, condition: Operation) -> set[str] | None:
-        """Returns what a number is compared with, in all launches; None where it is neither a parameter nor a
-        constant, as it is."""
-        limit: Value = home, condition.operands[LIMIT_OF[condition.attributes["predicate"]]]
-        while (maker := self._makers.get(limit)) is not None and maker.name in SAME_NUMBERS:
-            limit = home, maker.operands[0]
-        return self._given.get(limit) if maker is None else _constants(maker)
+        """Returns what a number is compared with."""
+        return self._numbers(home, condition.operands[LIMIT_OF[condition.attributes["predicate"]]])
+
+    def _numbers(self, home: str, operand: int) -> set[str] | None:
+        """Returns what an operand holds, in all launches; None where it is neither a parameter nor a constant."""
+        value: Value = home, operand
+        while (maker := self._makers.get(value)) is not None and maker.name in SAME_NUMBERS:
+            value = home, maker.operands[0]
+        return self._given.get(value) if maker is None else _constants(maker)
 
 
 def _constants(maker: Operation | None) -> set[str] | None:

@@ -51,6 +51,9 @@ OF_COPIES = {
     "a condition is about no column": ("cols < N", "M < N", ""),
     "a limit that a launch gives is no size": ("x, z, M, N,", "x, z, M, 2 * N,", ""),
     "an address in front without a mask": ("x_ptr + rows * xm + cols * xn, mask=inside", "x_ptr - rows", "x ="),
+    "a condition keeps numbers at 0": (
+        "(cols < N)\n    x = tl.load(x_ptr", "(cols < N) & (rows >= 0)\n    x = tl.load(x_ptr + N", "x ="
+    ),
     "the address of the load": ("cols * xn", "cols * xm", "x = tl.load"),
     "pointers of another line": ("cols * zn", "cols * zm", "z_ptrs ="),
 }  # fmt: skip
