@@ -46,10 +46,9 @@ class Unwritten(Sentence):
         "axis 1 for axis 0. The grid{made} is {grid}: which axis counts what there, and in tl.program_id{read}?"
     )
     MASKED_OFF = (
-        "{silent} of {total} programs load and store nothing: their masks are false in every lane. Do the masks "
-        "compare with the size, and do the program numbers lead to tiles that are there?"
+        "{silent} of {total} programs load and store nothing: their masks are false in every lane, or their loops have "
+        "no turn. Do the masks compare with the size, and do the program numbers lead to tiles that are there?"
     )
-    NO_TURN = "{silent} of {total} programs load and store nothing: the loops around their accesses have no turn."
     WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
     ONE_BLOCK = (
         "Only the first {columns} columns of each row of {name} are written, one block: the store does not move with "
@@ -130,9 +129,7 @@ def _silent(evidence: Evidence, writers: Writers) -> Said | None:
         made, read = _lines_of_axes(evidence, launch)
         return Unwritten.AXES_EXCHANGED(grid=str(tuple(launch.grid)), made=made, read=read, **found)
     if silent > 0 and launch is not None and launch.idle >= silent:
-        kernel = evidence.kernel_of(launch)
-        no_turn = kernel is not None and kernel.stores_only_in_loops
-        return (Unwritten.NO_TURN if no_turn else Unwritten.MASKED_OFF)(silent=silent, total=total)
+        return Unwritten.MASKED_OFF(silent=silent, total=total)
     return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
 
 

@@ -45,7 +45,8 @@ class AccessFacts:
 
     def _suspects(self, access: Operation, finding: Finding) -> dict[str, list[int]]:
         module, home = self._homes[access]
-        lines = self._lines.setdefault(id(module), SuspectLines(*self.given[id(module)]))
+        lines = self._lines.get(id(module)) or SuspectLines(*self.given[id(module)])
+        self._lines[id(module)] = lines
         if finding.kind in OF_SHARED_PLACES:
             return {"suspects": lines.of_a_shared_place(home, access)}
         if not finding.kind.startswith("out-of-bounds"):

@@ -7,7 +7,7 @@ to blame where the mask itself is as masks are, and program numbers, lanes and w
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from grader.interpreter.known_operations import ACCESSES
 from grader.ttir.data_flow import CONTROL, Value, sources_of
@@ -55,10 +55,10 @@ class SuspectLines:
             return self._subtractions(address) or self._lines(address, GIVEN)
         if mask is None:
             return [access.place.line] if inside else self._lines(address, (*GIVEN, "tt.get_program_id"))
-        conditions = [one for one in self._conditions(mask) if not self._compares_with_0(home, one)]
+        conditions = self._conditions(mask)
         if odd := {one.place.line for one in conditions if one.attributes.get("predicate") not in LIMIT_OF}:
             return sorted(odd)
-        limits = [self._limit(home, one) for one in conditions]
+        limits = [self._numbers(home, one.operands[LIMIT_OF[one.attributes["predicate"]]]) for one in conditions]
         sizes = {str(math.prod(shape[first:end])) for end in range(len(shape) + 1) for first in range(end)}
         numbers = [(home, one.operands[1 - LIMIT_OF[one.attributes["predicate"]]]) for one in conditions]
         suspects = self._lines(address, (*GIVEN, "tt.get_program_id"), {self._key(one) for one in numbers})
@@ -84,70 +84,57 @@ class SuspectLines:
 
     def _lines(self, roots: Iterable[Value], given: Collection[str], ends: Collection[object] = ()) -> list[int]:
         """Returns the lines that compute what these values are made of, up to `ends` and to operations of `given`."""
-        lines, waiting, seen = set[int](), list(roots), set[Value]()
-        while waiting:
-            value = waiting.pop()
-            if value in seen or self._key(value) in ends:
-                continue
-            seen.add(value)
-            maker = self._makers.get(value)
-            if maker is None or maker.name not in given:
-                waiting += self._edges.get(value, ())
-                if maker is not None and maker.name not in NO_STATEMENT:
-                    lines.add(maker.place.line)
-        return sorted(lines - {0})
+        makers = self._makers_of(roots, lambda maker: maker.name not in given, ends)
+        return sorted({maker.place.line for _, maker in makers if maker.name not in NO_STATEMENT} - {0})
 
     def _subtractions(self, roots: Iterable[Value]) -> list[int]:
         """Returns the lines that subtract, or take a negative number, on a way that keeps the sign of a sum."""
-        lines, waiting, seen = set[int](), list(roots), set[Value]()
+        lines = set()
+        for home, maker in self._makers_of(roots, lambda maker: maker.name in LINEAR):
+            taken = [self._numbers(home, operand) or () for operand in maker.operands]
+            negative = any(number.startswith("-") for numbers in taken for number in numbers)
+            if maker.name == "arith.subi" or negative and maker.name not in NO_STATEMENT:
+                lines.add(maker.place.line)
+        return sorted(lines - {0})
+
+    def _makers_of(
+        self, roots: Iterable[Value], through: Callable[[Operation], bool], ends: Collection[object] = ()
+    ) -> Iterator[tuple[str, Operation]]:
+        """Yields the operations that these values are made of, and the functions where they stand, on ways `through`
+        operations alone and not beyond `ends`."""
+        waiting, seen = list(roots), set[Value]()
         while waiting:
             value = waiting.pop()
             maker = self._makers.get(value)
-            if value in seen or maker is not None and maker.name not in LINEAR:
+            if value in seen or self._key(value) in ends or maker is not None and not through(maker):
                 continue
             seen.add(value)
             waiting += self._edges.get(value, ())
-            if maker is not None and maker.name not in NO_STATEMENT:
-                operands = [self._makers.get((value[0], one)) for one in maker.operands]
-                if maker.name == "arith.subi" or any(
-                    one.startswith("-") for made in operands for one in _constants(made) or ()
-                ):
-                    lines.add(maker.place.line)
-        return sorted(lines - {0})
+            if maker is not None:
+                yield value[0], maker
 
     def _conditions(self, mask: Value) -> list[Operation]:
-        """Returns the comparisons that have to hold all in a lane that takes part; [] where it is not so simple."""
-        found, waiting = [], [mask]
+        """Returns the comparisons that have to hold all in a lane that takes part, but for those that keep numbers at 0
+        or above; [] where it is not so simple."""
+        found, waiting, seen = [], [mask], set[Value]()
         while waiting:
             value = waiting.pop()
             maker = self._makers.get(value)
             if maker is None or maker.name not in (*SAME_NUMBERS, "arith.andi", "arith.cmpi"):
                 return []
-            if maker.name == "arith.cmpi":
+            if maker.name != "arith.cmpi":
+                waiting += [(value[0], one) for one in maker.operands if (value[0], one) not in seen]
+                seen.update(waiting)
+            elif all(self._numbers(value[0], one) != {"0"} for one in maker.operands):
                 found.append(maker)
-            else:
-                waiting += [(value[0], one) for one in maker.operands]
         return found
-
-    def _compares_with_0(self, home: str, condition: Operation) -> bool:
-        """Returns whether a condition only keeps numbers at 0 or above, or below 0."""
-        return any(self._numbers(home, one) == {"0"} for one in condition.operands)
-
-    def _limit(self, home: str, condition: Operation) -> set[str] | None:
-        """Returns what a number is compared with."""
-        return self._numbers(home, condition.operands[LIMIT_OF[condition.attributes["predicate"]]])
 
     def _numbers(self, home: str, operand: int) -> set[str] | None:
         """Returns what an operand holds, in all launches; None where it is neither a parameter nor a constant."""
         value: Value = home, operand
         while (maker := self._makers.get(value)) is not None and maker.name in SAME_NUMBERS:
             value = home, maker.operands[0]
-        return self._given.get(value) if maker is None else _constants(maker)
-
-
-def _constants(maker: Operation | None) -> set[str] | None:
-    """Returns the numbers of a constant; None for anything else."""
-    if maker is None or maker.name != "arith.constant":
-        return None
-    value = maker.attributes["value"]
-    return {str(one) for one in (value.values if isinstance(value, Dense) else (value,))}
+        if maker is None or maker.name != "arith.constant":
+            return self._given.get(value)
+        number = maker.attributes["value"]
+        return {str(one) for one in (number.values if isinstance(number, Dense) else (number,))}

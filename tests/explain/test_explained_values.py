@@ -379,3 +379,33 @@ def test_rows_of_several_dimensions_are_not_told_as_rows_of_a_matrix(bench):
     verdict = judged(bench, "25_flash_attention", change, *data, BLOCK_M=64, BLOCK_N=32)
     assert "o is wrong in 1120 elements of 6720, fp16." in verdict.lines[0]
     assert verdict.lines[-1].startswith("First wrong element: o[1, 2, 0, 0] of program (0, 5) is ")
+
+
+def test_a_loop_that_comes_to_its_store_has_a_turn(bench):
+    """The mask is false in every lane: no question about the loop is asked."""
+    change = ("scanned + carry, mask=cols < N", "scanned + carry, mask=cols < carry * 0.0")
+    text = (ROOT / "tests/accepted/17_prefix_sum/own_combine_function.py").read_text()
+    assert text.count(change[0]) == 1
+    verdict = bench(text.replace(*change), "17_prefix_sum").check(normal(4, 4096))
+    assert verdict.lines[0] == "Nothing was written to z: no store of a grid of 4 programs reaches it."
+
+
+def test_parts_that_a_mask_leaves_out_are_not_put_down_to_the_grid_alone(bench):
+    change = ("(rows < M) & (cols < N)", "(rows % 3 < 2) & (cols % 3 < 2) & (rows < M) & (cols < N)")
+    verdict = judged(bench, "02_strided_blocks", change, normal(64, 64), output(64, 64))
+    assert verdict.id == "unwritten" and "or do masks leave out too much?" in verdict.lines[0]
+
+
+def test_one_tile_that_equals_another_does_not_tell_that_tiles_are_misplaced(bench):
+    moved = "tl.where((tl.program_id(0) == 0) & (tl.program_id(1) == 0), 64, 0)"
+    change = ("x_ptr + rows * stride_xm", f"x_ptr + {moved} * stride_xm + rows * stride_xm")
+    last = ("tile, mask=mask", "tl.where(rows + cols < 128, tile, tile + 1), mask=mask")
+    text = (ROOT / "solutions/02_strided_blocks/strided_blocks.py").read_text().replace(*change).replace(*last)
+    verdict = bench(text, "02_strided_blocks").check(normal(256, 256), output(256, 256))
+    assert "in the wrong place" not in verdict.lines[0]
+
+
+def test_nan_everywhere_asks_for_the_factor_and_does_not_claim_that_it_is_turned(bench):
+    change = ("tl.sum(tl.exp(x - shift), 0)", "tl.sum(tl.log(x - shift), 0)")
+    verdict = judged(bench, "13_online_softmax", change, normal(4, 4096))
+    assert verdict.lines[0].startswith("z is NaN everywhere. Before the first block") and verdict.lines[0].endswith("?")

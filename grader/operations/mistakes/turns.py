@@ -23,10 +23,10 @@ class Turns(Sentence):
         "Only the first {kept} of {count} {terms}: {loop} ends with the {others}, of which there are {there}. It has "
         "to walk over the {walked}."
     )
-    ONLY_LAST_BLOCK = "Only the last {last}: each turn of the loop replaces the sum, none adds to it."
+    ONLY_LAST_BLOCK = "Only the last {last}, as where each turn of the loop replaces the sum and none adds to it."
     ONLY_LAST_RESCALED = (
-        "Only the last {last}: each turn of the loop replaces the sum, none adds to it. So it is, too, where "
-        "the maximum so far stays -inf: then the factor of the sum is 0 in every turn."
+        "Only the last {last}, as where each turn of the loop replaces the sum and none adds to it. So it is, too, "
+        "where the maximum so far stays -inf: then the factor of the sum is 0 in every turn."
     )
     NO_ADVANCE = "Every turn of {loop} reads the first block of {names}, whose addresses do not move with the loop."
     TOO_MANY_TURNS = (
