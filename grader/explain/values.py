@@ -22,6 +22,7 @@ from grader.sentences import Fields, Said, Sentence
 from grader.wire.reply import Writers
 
 ALIKE = 1e-6  # of the largest value: two exact runs differ by less
+FEW = 3  # of as many wrong tiles one has to hold what another should: tiles of the last rows and columns never do
 TELLING = 4  # different values: a tile with fewer, such as a 1 among zeros, may equal another tile by chance
 
 
@@ -225,7 +226,7 @@ def _is_one_line(tile: torch.Tensor, dim: int) -> bool:
 
 
 def _misplaced(evidence: Compared) -> Verdict | None:
-    """Returns the verdict if most wrong tiles hold their right values turned, or values of other tiles; else None."""
+    """Returns the verdict if many wrong tiles hold their right values turned, or those of other tiles; else None."""
     comparison, writers = evidence.comparison, evidence.writers
     tiles = tiles_of(writers) if writers is not None and not evidence.formula_is_right else None
     if tiles is None or not 1 < tiles.shape[0] * tiles.shape[1] <= 256 or comparison.wrong.dim() != 2:
@@ -234,11 +235,11 @@ def _misplaced(evidence: Compared) -> Verdict | None:
     out, expected = comparison.out, comparison.expected
     wrong = [one for one in parts if bool(comparison.wrong[one].any()) and out[one].unique().numel() >= TELLING]
     turned = [one for one in wrong if torch.equal(out[one].flatten(), expected[one].t().flatten())]
-    if 2 * len(turned) > len(wrong):
+    if turned and FEW * len(turned) >= len(wrong):
         return failed(Cause.NOT_TURNED, Values.NOT_TURNED(tile=_slice_text(name, turned[0])), kind="cause")
     others = (next((other for other in parts if torch.equal(out[one], expected[other])), None) for one in wrong)
     moved = [(one, other) for one, other in zip(wrong, others) if other is not None]
-    if 2 * len(moved) <= len(wrong):
+    if not moved or FEW * len(moved) < len(wrong):
         return None  # a single tile, as one row of few numbers, may equal another by chance
     tile, rightful = (_slice_text(name, one) for one in moved[0])
     said = Values.MISPLACED_TILE(name=name, tile=tile, rightful=rightful)
