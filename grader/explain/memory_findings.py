@@ -54,7 +54,7 @@ class Memory(Sentence):
         "The address in {name} is right only where all tensors are contiguous: each has strides of its own."
     )
     LOADED_OFFSET = (
-        "The address in {name} leads outside. It is made with {loaded}, which was loaded: are its values right, and "
+        "The address leads outside of {name}. It is made with {loaded}, which was loaded: are its values right, and "
         "what is computed with them?"
     )
     ONE_TOO_MANY = (

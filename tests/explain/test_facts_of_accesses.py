@@ -89,4 +89,4 @@ def test_one_address_is_no_block(told):
 def test_an_address_made_with_a_loaded_number_is_told_with_it(told):
     far = "far = (tl.load(x_ptr + offsets, mask=mask, other=0.0) * 0).to(tl.int32) - 5000"
     _, said = told(X, far, "y = tl.load(y_ptr + offsets + far + 10000, mask=mask)", STORE)
-    assert said[0].startswith("The address in y leads outside. It is made with far, which was loaded: are its values")
+    assert said[0].startswith("The address leads outside of y. It is made with far, which was loaded: are its values")

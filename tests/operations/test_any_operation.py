@@ -112,7 +112,7 @@ MUTANTS = {
     ),
     "an index leads past the scratch": (
         [("peaks_ptr + index,", "peaks_ptr + index + 1,")], "oob-load",
-        ["The address in scratch peaks leads outside. It is made with index", "reads element 6 of scratch peaks"],
+        ["The address leads outside of scratch peaks. It is made with index", "reads element 6 of scratch peaks"],
     ),
     "the index is read past its end": (
         [("tl.load(index_ptr + picks, mask=mask, other=0)", "tl.load(index_ptr + picks)")], "oob-load",
