@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from grader.interpreter.known_operations import ACCESSES
 from grader.interpreter.suspect_lines import SuspectLines
-from grader.ttir.data_flow import Edges, Value, sources_of
+from grader.ttir.data_flow import reached, sources_of
 from grader.ttir.module import Module, Operation
 from grader.wire.messages import Finding
 
@@ -65,18 +65,8 @@ class AccessFacts:
         made = {
             (name, result): operation for operation, (_, name) in self._homes.items() for result in operation.results
         }
-        for value in _reached([(home, root) for root in roots], sources_of(module, ACCESSES)):
+        for value in reached([(home, root) for root in roots], sources_of(module, ACCESSES)):
             operation = made.get(value)
             if operation is not None and operation.name in ACCESSES and operation.place.variable:
                 return {"loaded": operation.place.variable, "loaded_is_one": not operation.result_types[0].shape}
         return {}
-
-
-def _reached(roots: list[Value], edges: Edges) -> Iterator[Value]:
-    """Yields the values that these are made of, the nearest first."""
-    waiting, seen = list(roots), set(roots)
-    for value in waiting:
-        yield value
-        fresh = [one for one in edges.get(value, ()) if one not in seen]
-        seen.update(fresh)
-        waiting += fresh

@@ -63,15 +63,7 @@ class InterpretedCall:
 
     def run(self) -> tuple[dict, bytes]:
         """Carries out the call. Returns the fields of the reply and its blob."""
-        request = self.request
-        self.until = time.process_time() + request.limit
-        self.memory = CheckedMemory(
-            fill=request.fill, count_traffic=request.count_traffic, at_once=request.at_once, log=request.log_accesses
-        )
-        self.memory.meetings = Meetings() if request.meetings else None
-        self.buffers = list(self._buffers())
-        for buffer in self.buffers:
-            self.memory.register(buffer)
+        self._begin()
         error = self._carried_out()
         reply, blob = self._outputs() if error is None else ({}, b"")
         reply |= {
@@ -89,6 +81,17 @@ class InterpretedCall:
             "lanes": self.lanes,
         }
         return reply, blob
+
+    def _begin(self) -> None:
+        request = self.request
+        self.until = time.process_time() + request.limit
+        self.memory = CheckedMemory(
+            fill=request.fill, count_traffic=request.count_traffic, at_once=request.at_once, log=request.log_accesses
+        )
+        self.memory.meetings = Meetings() if request.meetings else None
+        self.buffers = list(self._buffers())
+        for buffer in self.buffers:
+            self.memory.register(buffer)
 
     def _findings(self) -> list[dict]:
         found = self.memory.findings()

@@ -65,12 +65,12 @@ class ReadyKernel:
 
     def _block(self, block: Block) -> ReadyBlock:
         *operations, last = block.operations
-        steps = [self._step(operation) for operation in operations]
+        steps = [self.step(operation) for operation in operations]
         lanes = sum(kind.lanes for operation in operations for kind in operation.result_types)
         self.blocks.append(ReadyBlock(block.arguments, steps, last, lanes, block.operations[0].place, block))
         return self.blocks[-1]
 
-    def _step(self, operation: Operation) -> ReadyOperation:
+    def step(self, operation: Operation) -> ReadyOperation:
         try:
             return self._made_ready(operation, entry_of(operation.name))
         except Unsupported as what:

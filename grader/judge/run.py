@@ -34,7 +34,7 @@ from grader.ttir.exact_text import NoExactRun, Why
 from grader.ttir.kernel_facts import KernelFacts
 from grader.ttir.parser import parse
 from grader.wire.fence import Fence
-from grader.wire.messages import GpuModel, InterpretRequest, RecordRequest, Sample, TensorSpec
+from grader.wire.messages import GpuModel, InterpretRequest, Mending, RecordRequest, Sample, TensorSpec
 from grader.wire.recorded_results import results_by_name
 from grader.wire.reply import Reply, spec_and_bytes, spec_of
 
@@ -237,11 +237,34 @@ class Run:
 
         It counts for no limit of the run, so that no outcome depends on whether it is asked for.
         """
+        recorded, specs, blob = self.exactly(trial, inputs)
+        return self._asked_exactly(self._request(trial, recorded, specs, **options), blob)
+
+    def exactly(self, trial: Trial, inputs: list[Argument]) -> tuple[PackedCall, list[TensorSpec], bytes]:
+        """Returns a call with 64 bits for every float: recorded, the specs of its arguments, and its blob with their
+        values. Raises NoExactRun."""
         call = self.recorded_call(trial, inputs).call
         recorded = PackedCall(exact_call(call, _specs(trial, inputs), self.filename))
-        specs, blob = _with_values(recorded, trial, exact_inputs(inputs))
+        return recorded, *_with_values(recorded, trial, exact_inputs(inputs))
+
+    def mends(
+        self, trial: Trial, inputs: list[Argument], results: dict[str, torch.Tensor], seconds: float,
+        keys: list[str] | None = None, lines: list[int] | None = None, any: bool = False, **options,
+    ) -> Reply:  # fmt: skip
+        """Returns the reply that tells which edits make an exact call right. `results`: what it should give, by name;
+        further arguments as in Mending. Raises NoExactRun."""
+        recorded, specs, blob = self.exactly(trial, inputs)
+        expected = []
+        for name, ref in results.items():
+            spec, data = spec_and_bytes(name, ref.clone(memory_format=torch.contiguous_format), len(blob))
+            expected.append(spec)
+            blob += data
+        mending = Mending(expected, seconds, keys, lines, any)
+        return self._asked_exactly(self._request(trial, recorded, specs, mending=mending, **options), blob)
+
+    def _asked_exactly(self, request: InterpretRequest, blob: bytes) -> Reply:
         try:
-            ran = self.interpreter.ask(self._request(trial, recorded, specs, **options), blob)
+            ran = self.interpreter.ask(request, blob)
         except (ChildEnded, MachineFault) as why:
             raise NoExactRun(Why.ENDED, what=str(why)) from None
         if ran.error is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 
 from grader.ttir.module import Block, Function, Module, Operation
 
@@ -28,6 +28,17 @@ def sources_of(module: Module, ends: Collection[str] = ()) -> Edges:
             for region in op.regions:
                 _in_blocks(function.name, region, edges)
     return edges
+
+
+def reached(roots: Iterable[Value], edges: Edges) -> Iterator[Value]:
+    """Yields the values that these are made of, the nearest first."""
+    waiting = list(dict.fromkeys(roots))
+    seen = set(waiting)
+    for value in waiting:
+        yield value
+        fresh = [one for one in edges.get(value, ()) if one not in seen]
+        seen.update(fresh)
+        waiting += fresh
 
 
 def _join(name: str, values: tuple[int, ...], sources: list[tuple[int, ...]], edges: Edges) -> None:

@@ -159,6 +159,41 @@ class Sample:
 
 
 @dataclass
+class Mending:
+    """Edits of a call's texts that are tried, one at a time, for those that make the call right.
+
+    `results`: what the call should give, floats in float64, in the blob. `keys`: of the edits, None: all. `lines`: that
+    an edit may be in, None: in any. `seconds`: of a core, after which no other is tried. `any`: the first is enough.
+    """
+
+    results: list[TensorSpec]
+    seconds: float
+    keys: list[str] | None = None
+    lines: list[int] | None = None
+    any: bool = False
+
+    def to_json(self) -> dict:
+        return {**asdict(self), "results": [spec.to_json() for spec in self.results]}
+
+    @staticmethod
+    def from_json(data: dict, blob_bytes: int) -> Mending:
+        results = [TensorSpec.from_json(spec, blob_bytes, MOST_ELEMENTS) for spec in data["results"]]
+        return Mending(**{**data, "results": results})
+
+
+@dataclass(frozen=True)
+class Mend:
+    """An edit of a kernel's text that makes a call right. `key`: the same in texts of the kernel for other calls.
+
+    `kind`: what it changes, one of grader/ttir/edits.py, or the grid or an argument of a launch.
+    """
+
+    key: str
+    kind: str
+    line: int
+
+
+@dataclass
 class InterpretRequest:
     """A recorded call, to be interpreted on these inputs; the blob holds its kernels' texts and the inputs' bytes."""
 
@@ -184,17 +219,20 @@ class InterpretRequest:
     meetings: bool = False  # send where a program loads what it stores too
     traced: list[int] | None = None  # the program of each launch whose every value is sent
     sample: Sample | None = None  # then no argument has bytes: their `start` means nothing
+    mending: Mending | None = None
     limit: float = 10.0  # seconds of a core that its launches may take; then the reply tells where they are
 
     def to_json(self) -> dict:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         fields["sample"] = self.sample and asdict(self.sample)
+        fields["mending"] = self.mending and self.mending.to_json()
         return {"kind": "interpret", **fields, "arguments": [spec.to_json() for spec in self.arguments]}
 
     @staticmethod
     def from_json(header: dict, blob_bytes: int) -> InterpretRequest:
         fields = {name: header[name] for name in InterpretRequest.__dataclass_fields__ if name in header}
         fields["sample"] = Sample.from_json(fields["sample"]) if fields.get("sample") else None
+        fields["mending"] = Mending.from_json(fields["mending"], blob_bytes) if fields.get("mending") else None
         limits = (ANY_SIZE, ANY_SIZE) if fields["sample"] else (blob_bytes, MOST_ELEMENTS)
         fields["arguments"] = [TensorSpec.from_json(spec, *limits) for spec in header["arguments"]]
         return InterpretRequest(**fields)

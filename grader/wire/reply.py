@@ -18,6 +18,7 @@ from grader.wire.messages import (
     LeftOpen,
     LoggedAccess,
     Meeting,
+    Mend,
     Met,
     TensorSpec,
     Traffic,
@@ -117,6 +118,9 @@ class Reply:
     reached: list[int] = field(default_factory=list)  # lines of kernels that some program has carried out
     left_out: list[int] = field(default_factory=list)  # lines with parts of kernels that no program has carried out
     traced: list[TracedProgram] = field(default_factory=list)  # launch by launch
+    mends: list[Mend] = field(default_factory=list)  # edits that make the call right
+    out_of_time: bool = False  # more edits were to be tried
+    spent: int = 0  # milliseconds of a core, on all tries
     steps: int = 0  # operations that its launches have carried out, each for a batch of programs
     lanes: int = 0  # elements that these yielded
     processes: int = 0
@@ -158,6 +162,9 @@ def read_reply(header: dict, blob: bytes) -> Reply:
         printed=items(header, "printed", lambda data: checked(data, "str", "printed")),
         reached=items(header, "reached", lambda data: checked(data, "int", "reached")),
         left_out=items(header, "left_out", lambda data: checked(data, "int", "left_out")),
+        mends=items(header, "mends", lambda data: build(Mend, data)),
+        out_of_time=checked(header.get("out_of_time", False), "bool", "out_of_time"),
+        spent=checked(header.get("spent", 0), "int", "spent"),
     )
 
 

@@ -1,0 +1,280 @@
+"""Looks for edits of a call that make its wrong results right: of a kernel's text, or of a launch.
+
+A try takes one to five milliseconds: the kernel is made ready once, and an edit changes a few of its operations.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from grader.interpreter.call import InterpretedCall, view_of, view_of_spec
+from grader.interpreter.dtypes import Unsupported
+from grader.interpreter.findings import Reports
+from grader.interpreter.frame import ReadyOperation
+from grader.interpreter.known_operations import ACCESSES
+from grader.interpreter.program import ReadyKernel
+from grader.ttir.data_flow import reached, sources_of
+from grader.ttir.editable import MOST_NEW, Editable
+from grader.ttir.edits import LEVELS, Edit, edits
+from grader.ttir.module import BadText, Module, Operation
+from grader.ttir.parser import parse
+from grader.wire.messages import InterpretRequest, Mend, Mending, TensorSpec
+from grader.wire.recorded_call import RecordedCall
+from grader.wire.recorded_parts import PlannedLaunch, PlannedView
+from grader.wire.recorded_results import results_by_name
+
+MOST_SECONDS = 0.1  # of a core for one try, or LONGER than the call takes as it is
+LONGER = 4
+NEAR, OFF = 14, 1 << 30  # how many values lie between an access and what it is made of; OFF: all other operations
+MOST_FOUND = 60  # of a call that does not tell much
+OF_LARGEST, OF_ITSELF = 1e-9, 1e-6  # how far an exact result may be off: constants of fp32 need it
+NOT_MEANT = (BadText, Unsupported, ArithmeticError, ValueError, LookupError, TypeError, MemoryError)
+
+
+@dataclass
+class Mender:
+    """A call, and the edits of it. `expected`: its right results, floats in float64, by name."""
+
+    request: InterpretRequest
+    recorded: RecordedCall
+    kernels: dict[int, PatchedKernel]
+    inputs: list[np.ndarray]
+    expected: dict[str, np.ndarray]
+
+    def mends(self, asked: Mending) -> dict:
+        """Returns the fields of the reply: the edits that make the call right, those first of which there are few."""
+        begun, found, out_of_time = time.process_time(), [], False
+        call = self._call()
+        if call.is_right(self.expected, to_its_end=True) and asked.keys is None:
+            return {}  # nothing is to be mended
+        taken = time.process_time() - begun
+        self.request = replace(self.request, limit=max(MOST_SECONDS, LONGER * taken))
+        for mend, is_right in self._tries(asked, {access for _, access in call.memory.findings()}):
+            if time.process_time() - begun > asked.seconds:
+                out_of_time = True
+                break
+            if is_right():
+                found.append(mend)
+                if len(found) == (1 if asked.any else MOST_FOUND):
+                    break
+        spent = round(1000 * (time.process_time() - begun))
+        return {"mends": [asdict(one) for one in found], "out_of_time": out_of_time, "spent": spent}
+
+    def _tries(self, asked: Mending, accesses: set[Operation]) -> Iterator[tuple[Mend, Callable[[], bool]]]:
+        """Yields the edits that are asked for, and what tells whether each makes the call right.
+
+        `accesses`: that the memory checker finds fault with. What leads to one of them comes first.
+        """
+        keys = None if asked.keys is None else set(asked.keys)
+        sites = None if keys is None else {key.partition(" ")[2].partition("#")[0] for key in keys}
+        leading = {number: _leading_to(accesses, one.editable.module) for number, one in self.kernels.items()}
+
+        def is_wanted(mend: Mend) -> bool:
+            return (keys is None or mend.key in keys) and (asked.lines is None or mend.line in asked.lines)
+
+        def in_kernels(level: int, nearest: float, farthest: float) -> Iterator[tuple[Mend, Callable[[], bool]]]:
+            for number, one in self.kernels.items():
+                far = {site.id: leading[number].get(site.operation, OFF) for site in one.editable.sites}
+                chosen = [
+                    site for site in one.editable.sites
+                    if nearest <= far[site.id] < farthest and (sites is None or site.of in sites)
+                    and (asked.lines is None or {site.operation.place.line, *site.operation.place.via} & {*asked.lines})
+                ]  # fmt: skip
+                for edit in edits(one.editable, level, sorted(chosen, key=lambda site: far[site.id])):
+                    mend = Mend(f"{number} {edit.key}", edit.kind, edit.line)
+                    if is_wanted(mend):
+                        yield mend, partial(self._is_right_with, number, edit)
+
+        def in_launches(kind: str) -> Iterator[tuple[Mend, Callable[[], bool]]]:
+            for mend, recorded in _launch_edits(self.recorded, kind):
+                if is_wanted(mend):
+                    yield mend, partial(self._is_right, recorded=recorded)
+
+        for nearest, farthest in ((0, NEAR), (NEAR, OFF)):
+            for level in range(len(LEVELS)):
+                yield from in_kernels(level, nearest, farthest)
+        yield from in_kernels(0, OFF, math.inf)
+        yield from in_launches("grid")
+        yield from in_kernels(1, OFF, math.inf)
+        yield from in_launches("argument")
+        yield from in_kernels(2, OFF, math.inf)
+
+    def _is_right_with(self, number: int, edit: Edit) -> bool:
+        with self.kernels[number].with_edit(edit) as kernel:
+            return kernel is not None and self._is_right({number: kernel})
+
+    def _is_right(self, edited: dict[int, ReadyKernel] | None = None, recorded: RecordedCall | None = None) -> bool:
+        try:
+            return self._call(edited, recorded).is_right(self.expected)
+        except (_Reported, *NOT_MEANT):
+            return False  # not each edit gives a call that means something
+
+    def _call(self, edited: dict[int, ReadyKernel] | None = None, recorded: RecordedCall | None = None) -> TriedCall:
+        kernels = {number: one.kernel for number, one in self.kernels.items()} | (edited or {})
+        for kernel in kernels.values():
+            kernel.begin_call()
+        return TriedCall(self.request, recorded or self.recorded, kernels, self.inputs)
+
+
+def mender(
+    request: InterpretRequest, recorded: RecordedCall, texts: list[str], inputs: list[np.ndarray], blob: bytes
+) -> Mender:
+    """Raises BadText, Unsupported."""
+    assert request.mending is not None
+    expected = {spec.name: _array(spec, blob) for spec in request.mending.results}
+    kernels = {number: PatchedKernel(text, request.filename) for number, text in enumerate(texts) if text}
+    return Mender(request, recorded, kernels, inputs, expected)
+
+
+def _array(spec: TensorSpec, blob: bytes) -> np.ndarray:
+    view = view_of_spec(spec)
+    return np.frombuffer(blob, spec.dtype, spec.size // view.item, spec.start).reshape(spec.shape)
+
+
+# ---- a try -----------------------------------------------------------------------------------------------------------
+
+
+class TriedCall(InterpretedCall):
+    """A call that is carried out to see whether it is right, and for nothing else."""
+
+    def is_right(self, expected: dict[str, np.ndarray], to_its_end: bool = False) -> bool:
+        """`to_its_end`: also after the memory checker has found fault with it."""
+        self._begin()
+        if not to_its_end:
+            self.memory.reports = _FirstReport()
+        if self._carried_out() is not None or self.broken or self.overflows or self.memory.findings():
+            return False
+        request = self.request
+        results = results_by_name(self.recorded.returned, request.arguments, request.returns, request.updates)
+        return all(name in results and self._is(one, results[name]) for name, one in expected.items())
+
+    def _is(self, expected: np.ndarray, result: PlannedView) -> bool:
+        buffer, view = self.buffers[result.buffer], view_of(result)
+        if tuple(view.shape) != expected.shape or bool((self.memory.writers_of(buffer, view) == -1).any()):
+            return False
+        return are_alike(buffer.read(view).view(result.dtype), expected)
+
+
+class _Reported(Exception):
+    """The memory checker finds fault with a try."""
+
+
+class _FirstReport(Reports):
+    def needs(self, *_) -> bool:
+        raise _Reported
+
+
+def are_alike(out: np.ndarray, expected: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        if expected.dtype.kind != "f":
+            return np.array_equal(out.astype(expected.dtype), expected)
+        out = out.astype(np.float64)
+        largest = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
+        near = np.abs(out - expected) <= OF_ITSELF * np.abs(expected) + OF_LARGEST * largest
+        return bool((near | (out == expected) | (np.isnan(out) & np.isnan(expected))).all())
+
+
+class PatchedKernel:
+    """A kernel that is ready to run, with one edit at a time."""
+
+    def __init__(self, text: str, filename: str) -> None:
+        self.filename, self.editable = filename, Editable(text, filename)
+        self.kernel = ReadyKernel(self.editable.module)
+        self._places = {step.operation: block for block in self.kernel.blocks for step in block.steps}
+        for function in self.editable.module.functions.values():
+            function.values += MOST_NEW
+
+    @contextlib.contextmanager
+    def with_edit(self, edit: Edit) -> Iterator[ReadyKernel | None]:
+        """Gives the kernel with an edit, until the block ends; None where it is no kernel then."""
+        steps = self._steps(edit)
+        if not isinstance(steps, dict):
+            yield steps
+            return
+        blocks = {id(block): (block, block.steps) for block in map(self._places.__getitem__, steps)}
+        for block, old in blocks.values():
+            block.steps = [new for step in old for new in steps.get(step.operation, [step])]
+        try:
+            yield self.kernel
+        finally:
+            for block, old in blocks.values():
+                block.steps = old
+
+    def _steps(self, edit: Edit) -> dict[Operation, list[ReadyOperation]] | ReadyKernel | None:
+        """Returns what stands for each operation; or the whole kernel made anew; or None."""
+        found = {}
+        try:
+            for change in edit.changes:
+                operations = self.editable.operations(change)
+                if operations is None:
+                    alone = len(edit.changes) == 1
+                    return ReadyKernel(parse(self.editable.text(change), self.filename)) if alone else None
+                found[change.site.operation] = [self.kernel.step(one) for one in operations]
+        except (BadText, Unsupported):
+            return None
+        return found
+
+
+def _leading_to(accesses: set[Operation], module: Module) -> dict[Operation, int]:
+    """Returns these accesses, and the operations that make their addresses and masks, each with how far off it is."""
+    made, roots, found = {}, [], {}
+    for name, function in module.functions.items():
+        for operation in function.walk():
+            made.update({(name, result): operation for result in operation.results})
+            if operation in accesses:
+                found[operation] = 0
+                roots += [(name, operation.operands[at]) for at in ACCESSES[operation.name].leading(operation)]
+    for distance, value in enumerate(reached(roots, sources_of(module, ACCESSES)), 1):
+        if value in made:
+            found.setdefault(made[value], distance)
+    return found
+
+
+# ---- edits of a launch -----------------------------------------------------------------------------------------------
+
+
+def _launch_edits(recorded: RecordedCall, kind: str) -> Iterator[tuple[Mend, RecordedCall]]:
+    """Yields the edits of launches, and the call with each. `kind`: "grid" or "argument"."""
+    for at, step in enumerate(recorded.steps):
+        if isinstance(step, PlannedLaunch):
+            for key, other in _grids(step) if kind == "grid" else _arguments(step):
+                mend = Mend(f"launch {at} {key}", kind, step.line)
+                yield mend, replace(recorded, steps=[*recorded.steps[:at], other, *recorded.steps[at + 1 :]])
+
+
+def _grids(step: PlannedLaunch) -> Iterator[tuple[str, PlannedLaunch]]:
+    """Yields the grid with its axes exchanged, and with blocks of a constant's size along a number that is passed."""
+    blocks = {name: int(value) for name, value in step.constants.items() if value.isdecimal() and int(value) > 1}
+    sizes = {one.name: int(one.number) for one in step.parameters if one.type.startswith("i") and int(one.number) > 0}
+    for axis, size in enumerate(step.grid):
+        for other in range(axis):
+            if step.grid[other] != size:
+                grid = list(step.grid)
+                grid[axis], grid[other] = grid[other], size
+                yield f"axes {axis} {other}", replace(step, grid=grid)
+        by_block = {f"{n} by {b}": -(-whole // block) for n, whole in sizes.items() for b, block in blocks.items()}
+        for name, number in (sizes | by_block).items():
+            if number != size:
+                yield f"axis {axis} {name}", replace(step, grid=[*step.grid[:axis], number, *step.grid[axis + 1 :]])
+
+
+def _arguments(step: PlannedLaunch) -> Iterator[tuple[str, PlannedLaunch]]:
+    """Yields the launch's arguments with two of a type exchanged, or one of them in the other's place as well."""
+    for at, one in enumerate(step.parameters):
+        for other_at, other in enumerate(step.parameters):
+            alike = one.type == other.type and one.type != "descriptor" and at != other_at
+            if not alike or (one.value, one.buffer, one.offset) == (other.value, other.buffer, other.offset):
+                continue
+            mine, theirs = replace(other, name=one.name), replace(one, name=other.name)
+            changed = [mine if place == at else given for place, given in enumerate(step.parameters)]
+            yield f"{one.name} is {other.name}", replace(step, parameters=changed)
+            if at < other_at:
+                changed = [theirs if place == other_at else given for place, given in enumerate(changed)]
+                yield f"{one.name} and {other.name}", replace(step, parameters=changed)

@@ -1,0 +1,251 @@
+"""The text of a kernel as something to edit: its operations, each with the line that it has and the values known there.
+
+In MLIR's generic form an operation is a line, so that an edit is one line, or a few, in the place of another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from grader.ttir.lines import CLOSE, LABEL, OPERATION, arguments_of, result_names
+from grader.ttir.module import Block, Dense, Function, Operation
+from grader.ttir.operation_table import TERMINATORS
+from grader.ttir.parser import parse
+
+MOST_OPERATIONS = 500  # of a text that is edited
+MOST_NEW = 64  # values that an edit adds
+NUMBERS = ("arith.constant", "tt.get_program_id", "tt.get_num_programs", "tt.make_range")
+FOLDS = ("tt.reduce", "tt.scan", "tt.map_elementwise")
+SPREADS = ("tt.splat", "tt.broadcast", "tt.expand_dims")  # give the same numbers in another shape
+_NAME = re.compile(r"%[\w$.\-]+(?:#\d+)?")
+_LOCATION = re.compile(r"loc\(#\w+\)$")
+_SNIPPET = """"builtin.module"() ({{
+  "tt.func"() <{{function_type = ({types}) -> (), sym_name = "s", sym_visibility = "public"}}> ({{
+  ^bb0({arguments}):
+{lines}
+    "tt.return"() : () -> () loc(unknown)
+  }}) : () -> () loc(unknown)
+}}) : () -> () loc(unknown)
+"""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value that is known at a place. `id`: the same in texts of one kernel for other calls.
+
+    `same`: equal for values that are computed alike. `is_named`: it is a variable of the file, a number, or one of
+    these in another shape, and no part of an expression.
+    """
+
+    name: str  # with its %
+    type: str  # as the text writes it
+    number: int  # in its function
+    id: str
+    same: object
+    is_named: bool = True
+    is_parameter: bool = False
+
+
+@dataclass
+class Site:
+    """An operation of a text. `of`: the piece of the file that it stands for, which may have become several operations,
+    as a function does that is called twice. `id`: the same in texts of one kernel for other calls.
+
+    `known`: the values that may be used there. Types are as the text writes them.
+    """
+
+    at: int  # its line of the text, from 0
+    line: str
+    of: str
+    id: str
+    operation: Operation
+    operands: list[str]  # names
+    known: tuple[Value, ...]
+    is_in_a_fold: bool  # in the region of a reduction or a scan, which is carried out as a whole
+    types: list[str] | None = None  # of the operands
+    result: str = ""  # the first one's name
+    result_type: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.operation.name
+
+
+@dataclass(frozen=True)
+class Change:
+    """Lines that stand for an operation's line; or `renamed`: a value that stands for its result from there on."""
+
+    site: Site
+    lines: tuple[str, ...]
+    renamed: str = ""
+
+
+class Editable:
+    """The text of one kernel. Raises BadText for what is no text."""
+
+    def __init__(self, text: str, filename: str) -> None:
+        self.lines = text.split("\n")
+        self.module = parse(text, filename)
+        functions = list(self.module.functions.values())
+        self.sites = _Sites(self.lines, functions).found if _count(functions) <= MOST_OPERATIONS else []
+        self._new = max(function.values for function in functions)  # the first number that no value has
+
+    def text(self, change: Change) -> str:
+        site = change.site
+        after = self.lines[site.at + 1 :]
+        if change.renamed:
+            after = [_NAME.sub(lambda m: change.renamed if m[0] == site.result else m[0], line) for line in after]
+        return "\n".join([*self.lines[: site.at], *change.lines, *after])
+
+    def operations(self, change: Change) -> list[Operation] | None:
+        """Returns the operations that stand for the site's, numbered as in its function; None where the whole text has
+        to be read again. Raises BadText."""
+        site = change.site
+        if change.renamed or site.operation.regions or site.is_in_a_fold or site.name in TERMINATORS:
+            return None
+        known = {value.name: value for value in site.known}
+        used = [known[name] for name in dict.fromkeys(_NAME.findall("\n".join(change.lines))) if name in known]
+        snippet = _SNIPPET.format(
+            types=", ".join(value.type for value in used),
+            arguments=", ".join(f"{value.name}: {value.type} loc(unknown)" for value in used),
+            lines="\n".join(_LOCATION.sub("loc(unknown)", line) for line in change.lines),
+        )
+        *made, _ = parse(snippet, "").entry.blocks[0].operations
+        numbers = dict(enumerate(value.number for value in used))
+        for operation in made:
+            results = tuple(self._new + one for one in operation.results)
+            numbers |= zip(operation.results, site.operation.results if operation is made[-1] else results)
+            operation.operands = tuple(numbers[one] for one in operation.operands)
+            operation.results = tuple(numbers[one] for one in operation.results)
+            operation.place = site.operation.place
+        return made
+
+    @cached_property
+    def constants(self) -> dict[str, float | int]:
+        """The numbers that values hold, where all elements are the same, by name."""
+        found = {}
+        for site in self.sites:
+            if site.name == "arith.constant":
+                value = site.operation.attributes["value"]
+                numbers = value.values if isinstance(value, Dense) else (value,)
+                if len(numbers) == 1:
+                    found[site.result] = numbers[0]
+        return found
+
+
+def _count(functions: list[Function]) -> int:
+    return sum(1 for function in functions for _ in function.walk())
+
+
+@dataclass
+class _Open:
+    """A function, or an operation with regions, whose regions are being read. `count`: of the values known outside."""
+
+    site: Site | None
+    regions: tuple[tuple[Block, ...], ...]
+    count: int
+    region: int = 0
+    block: int = 0
+
+
+class _Sites:
+    """Goes through a text that has been read already, line by line."""
+
+    def __init__(self, lines: list[str], functions: list[Function]) -> None:
+        self.found: list[Site] = []
+        self._operations = [one for function in functions for one in function.walk()]
+        self._named = _named(self._operations)
+        self._known: list[Value] = []
+        self._opened: list[_Open] = []
+        self._alike: dict[object, str] = {}  # how values are computed -> the first that is computed so
+        self._counts: Counter[str] = Counter()
+        waiting = iter(functions)
+        for at, line in enumerate(lines):
+            if (match := OPERATION.fullmatch(line)) is not None:
+                if match["name"] == "tt.func":
+                    self._opened.append(_Open(None, (next(waiting).blocks,), len(self._known)))
+                elif match["name"] != "builtin.module":
+                    self._operation(at, line, match)
+            elif (match := LABEL.fullmatch(line)) is not None:
+                self._label(match[2] or "")
+            elif line.lstrip(" ") == "}, {":
+                now = self._opened[-1]
+                del self._known[now.count :]
+                now.region, now.block = now.region + 1, 0
+            elif (match := CLOSE.fullmatch(line)) is not None and self._opened:
+                self._close(match["types"])
+
+    def _operation(self, at: int, line: str, match: re.Match[str]) -> None:
+        operation = self._operations[len(self.found)]
+        place = operation.place
+        of = f"{place.line}:{place.column} {place.variable} {operation.name}"
+        self._counts[of] += 1
+        operands = match["operands"].split(", ") if match["operands"] else []
+        in_a_fold = any(one.site is not None and one.site.name in FOLDS for one in self._opened)
+        site = Site(at, line, of, f"{of}#{self._counts[of]}", operation, operands, tuple(self._known), in_a_fold)
+        self.found.append(site)
+        if match["opens"]:
+            self._opened.append(_Open(site, operation.regions, len(self._known)))
+        else:
+            self._typed(site, match["types"], match["results"])
+
+    def _label(self, arguments: str) -> None:
+        now = self._opened[-1]
+        names, _, _ = arguments_of(arguments)
+        types = [one.partition(": ")[2].partition(" loc(")[0] for one in arguments.split("%")[1:]]
+        numbers = now.regions[now.region][now.block].arguments
+        of, is_parameter = now.site.id if now.site is not None else "", now.site is None and now.block == 0
+        for at, (name, type, number) in enumerate(zip(names, types, numbers)):
+            self._known.append(Value(name, type, number, f"{of} {now.block} {at}", name, is_parameter=is_parameter))
+        now.block += 1
+
+    def _close(self, types: str) -> None:
+        now = self._opened.pop()
+        del self._known[now.count :]
+        if now.site is not None:
+            head = OPERATION.fullmatch(now.site.line)
+            self._typed(now.site, types, head["results"] if head is not None else None)
+
+    def _typed(self, site: Site, types: str, results: str | None) -> None:
+        """Adds the types of an operation, and its results to what is known."""
+        before, _, after = types.partition(" -> ")
+        site.types = _listed(before)
+        classes = {value.name: value.same for value in site.known}
+        for at, (name, type) in enumerate(zip(result_names(results) if results else [], _listed(after))):
+            same = name
+            if not site.operation.regions and site.name not in ("tt.load", "tt.call"):
+                attributes = site.line.partition(") <{")[2].partition("}> : ")[0]
+                form = site.name, tuple(classes.get(one, one) for one in site.operands), attributes, at, type
+                same = self._alike.setdefault(form, name)
+            is_named = site.operation in self._named
+            self._known.append(Value(name, type, site.operation.results[at], f"{site.id} {at}", same, is_named))
+            if at == 0:
+                site.result, site.result_type = name, type
+
+
+def _listed(types: str) -> list[str]:
+    bare = types.removeprefix("(").removesuffix(")")
+    return bare.split(", ") if bare else []
+
+
+def _named(operations: list[Operation]) -> set[Operation]:
+    """Returns the operations whose results a variable of the file holds, numbers, and these in another shape.
+
+    Of the operations of an assignment the last one gives its value.
+    """
+    last = {(one.place.line, one.place.variable): one for one in operations if one.place.variable}
+    found = {one for one in operations if one.name in NUMBERS} | set(last.values())
+    known = {result for one in found for result in one.results}
+    for one in _spreads(operations):
+        if one.operands[0] in known:
+            found.add(one)
+            known.update(one.results)
+    return found
+
+
+def _spreads(operations: list[Operation]) -> Iterator[Operation]:
+    return (one for one in operations if one.name in SPREADS)

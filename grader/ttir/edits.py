@@ -1,0 +1,306 @@
+"""Edits of a kernel's text: one operation, one of its operands or its number changed, or one operation more or less.
+
+A kernel with one mistake becomes right with one edit, as a rule, so that the edits that make it right tell where the
+mistake is. Texts of one kernel for calls of other sizes have the same edits, by the same keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from grader.ttir.editable import SPREADS, Change, Editable, Site, Value
+
+FAMILIES = (
+    ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maxnumf", "arith.minnumf"),
+    ("arith.addi", "arith.subi", "arith.muli", "arith.divsi", "arith.remsi", "arith.minsi", "arith.maxsi"),
+    ("arith.andi", "arith.ori"),
+    ("tt.get_program_id", "tt.get_num_programs"),
+    ("math.exp", "math.exp2", "math.log", "math.log2", "math.sqrt", "math.rsqrt", "math.sin", "math.cos"),
+)
+PREDICATES = {"arith.cmpi": range(6), "arith.cmpf": range(1, 7)}  # of signed numbers; ordered
+ORDERED = ("arith.subf", "arith.subi", "arith.divf", "arith.divsi", "arith.remsi", "arith.remf", "tt.dot")
+MORE = {"f": ("arith.mulf", "arith.addf", "arith.subf", "arith.divf"), "i": ("arith.muli", "arith.addi", "arith.subi")}
+# An operation more on the operand of these is one more on what they give.
+HAND_ON = (*SPREADS, "scf.yield", "scf.for", "tt.reduce.return")
+FLAGS = {"arith.addi": "overflowFlags = #arith.overflow<none>", "arith.addf": "fastmath = #arith.fastmath<none>"}
+FLAGS |= dict.fromkeys(("arith.subi", "arith.muli"), FLAGS["arith.addi"])
+FLAGS |= dict.fromkeys((*FAMILIES[0], *FAMILIES[-1]), FLAGS["arith.addf"])
+LESS = 2  # predicate of arith.cmpi: below, signed
+MOST_MASKS = 200  # of one access
+
+
+@dataclass(frozen=True)
+class Edit:
+    """An edit of one operation, or the same edit of all operations that the same piece of the file has become.
+
+    `key`: the same in texts of one kernel for other calls. `kind`: what is changed: comparison, axis, operation, order
+    (of operands), number, mask, other, less (without it), value, more (an operation more).
+    """
+
+    key: str
+    kind: str
+    changes: tuple[Change, ...]
+    line: int  # of the file; 0 where it may be that of a function, or that of a call of it
+
+
+def edits(text: Editable, level: int, sites: Iterable[Site]) -> Iterator[Edit]:
+    """Yields the edits of some sites, in their order. `level`, below len(LEVELS): 0 for those that bring in no other
+    value, 1 for other values, 2 for operations more; from level to level there are more of them."""
+    groups: dict[str, list[Site]] = {}
+    for site in sites:
+        if site.operation.place.line:  # a place of the learner's file
+            groups.setdefault(site.of, []).append(site)
+    for of, alike in groups.items():
+        found = [{(one.kind, one.detail): one.change for one in LEVELS[level](site, text)} for site in alike]
+        for kind, detail in found[0] if len(alike) > 1 else ():
+            changes = [one.get((kind, detail)) for one in found]
+            if all(change is not None and not change.renamed for change in changes):
+                line = alike[0].operation.place.line
+                yield Edit(f"{of}#all {kind} {detail}", kind, tuple(filter(None, changes)), line)
+        for site, one in zip(alike, found):
+            for (kind, detail), change in one.items():
+                yield Edit(f"{site.id} {kind} {detail}", kind, (change,), _line_of(kind, site, alike))
+
+
+def _line_of(kind: str, site: Site, alike: list[Site]) -> int:
+    """Returns the line of an edit of one site. What a function is given, and its one call of several that is wrong, may
+    be the call's mistake."""
+    place = site.operation.place
+    if len({other.operation.place.via for other in alike}) > 1:
+        return place.via[0] if place.via else place.line
+    return 0 if place.via and kind in ("value", "number") else place.line
+
+
+@dataclass(frozen=True)
+class _One:
+    kind: str
+    detail: str
+    change: Change
+
+
+def _one(site: Site, kind: str, detail: object, *lines: str) -> _One:
+    return _One(kind, str(detail), Change(site, lines))
+
+
+# ---- level 0: nothing else is brought in -----------------------------------------------------------------------------
+
+
+def _few(site: Site, text: Editable) -> Iterator[_One]:
+    attributes = site.operation.attributes
+    for predicate in PREDICATES.get(site.name, ()):
+        if predicate != attributes["predicate"]:
+            yield _one(site, "comparison", predicate, _with_number(site, "predicate", predicate))
+    if site.name in FAMILIES[3] or (site.name in ("tt.reduce", "tt.scan") and _is_square(site)):
+        for axis in range(3 if site.name in FAMILIES[3] else 2):
+            if axis != attributes["axis"]:
+                yield _one(site, "axis", axis, _with_number(site, "axis", axis))
+    for family in FAMILIES:
+        for other in family if site.name in family else ():
+            if other != site.name:
+                yield _one(site, "operation", other, _with_name(site, other))
+    if site.name in ORDERED and site.types and site.types[0] == site.types[1]:
+        yield _one(site, "order", "", _with_operands(site, [*site.operands[1::-1], *site.operands[2:]]))
+    if site.name in ("tt.load", "tt.store"):
+        yield from _masks(site)
+    if not site.operation.regions or site.name == "scf.for":
+        for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
+            yield from _numbers(site, at, operand, type, text)
+            if len(site.operands) == 2 and type == site.result_type:
+                yield _One("less", str(at), Change(site, (), operand))
+
+
+def _is_square(site: Site) -> bool:
+    sizes = _sizes((site.types or [""])[0])
+    return len(sizes) == 2 and sizes[0] == sizes[1]
+
+
+def _numbers(site: Site, at: int, operand: str, type: str, text: Editable) -> Iterator[_One]:
+    """Yields other numbers in the place of a constant operand."""
+    held, element = text.constants.get(operand), _element(type)
+    if held is None or "!tt.ptr" in type or element == "i1":
+        return
+    if element[0] == "i":
+        others = [str(one) for one in dict.fromkeys((0, 1, held - 1, held + 1, 2 * held, -1)) if one != held]
+    else:
+        numbers = {0.0: "0.000000e+00", 1.0: "1.000000e+00", -1.0: "-1.000000e+00", float("-inf"): _lowest(element)}
+        others = [as_text for number, as_text in numbers.items() if number != held]
+    for other in others:
+        yield _one(site, "number", f"{at} {other}", *_with_new(site, at, _constant(_new(at), other, type)))
+
+
+def _masks(site: Site) -> Iterator[_One]:
+    """Yields masks for an access without, and what masked lanes hold."""
+    pointers, least = (site.types or [""])[0], 1 if site.name == "tt.load" else 2
+    if not pointers.startswith("tensor"):
+        return
+    masks, offsets = _like(pointers, "i1"), _like(pointers, "i32")
+    if len(site.operands) == least:
+        sizes = [value for value in site.known if value.type == "i32"]
+        blocks = [value for value in reversed(site.known) if value.type == offsets]
+        for value in reversed(site.known):
+            if value.type == masks:
+                yield _one(site, "mask", value.id, _with_mask(site, value.name, masks))
+        for block, size in [(block, size) for block in blocks for size in sizes][:MOST_MASKS]:
+            wide = _line("%mend_size", "tt.splat", [size.name], [size.type], offsets)
+            below = _line(
+                "%mend", "arith.cmpi", [block.name, "%mend_size"], [offsets] * 2, masks, f"predicate = {LESS} : i64"
+            )
+            yield _one(site, "mask", f"{block.id} {size.id}", wide, below, _with_mask(site, "%mend", masks))
+    if site.name == "tt.load" and len(site.operands) == 2:
+        element = _element(site.result_type)
+        for fill in ("0", "-1") if element[0] == "i" else ("0.000000e+00", _lowest(element)):
+            made = _constant("%mend", fill, site.result_type)
+            yield _one(site, "other", fill, made, _with_segment(site, "%mend", site.result_type, (1, 1, 1)))
+
+
+def _with_mask(site: Site, mask: str, type: str) -> str:
+    return _with_segment(site, mask, type, (1, 1, 0))
+
+
+# ---- level 1: other values -------------------------------------------------------------------------------------------
+
+
+def _values(site: Site, text: Editable) -> Iterator[_One]:
+    if site.operation.regions and site.name != "scf.for":
+        return
+    same = {value.name: value.same for value in site.known}
+    for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
+        for value in _distinct(site):
+            if value.type == type and value.same != same.get(operand, operand):
+                yield _one(site, "value", f"{at} {value.id}", _with_operand(site, at, value.name))
+        if operand in text.constants and type.startswith("tensor") and "!tt.ptr" not in type:
+            yield from _spread_values(site, at, type)
+
+
+def _spread_values(site: Site, at: int, type: str) -> Iterator[_One]:
+    """Yields numbers, rows and columns that the kernel knows, spread over the shape of a constant block."""
+    sizes, element = _sizes(type), _element(type)
+    for value in _distinct(site):
+        if value.type == element:
+            made = _line(_new(at), "tt.splat", [value.name], [element], type)
+            yield _one(site, "value", f"{at} splat {value.id}", *_with_new(site, at, made))
+        for axis, size in enumerate(sizes if len(sizes) == 2 else ()):
+            if value.type == f"tensor<{size}x{element}>":
+                flat = [size, "1"] if axis == 0 else ["1", size]
+                thin = f"tensor<{'x'.join([*flat, element])}>"
+                wide = _line("%mend", "tt.expand_dims", [value.name], [value.type], thin, f"axis = {1 - axis} : i32")
+                made = _line(_new(at), "tt.broadcast", ["%mend"], [thin], type)
+                yield _one(site, "value", f"{at} {axis} {value.id}", wide, *_with_new(site, at, made))
+
+
+def _distinct(site: Site) -> Iterator[Value]:
+    """Yields the known values with names, the latest first, each of those that are computed alike once."""
+    seen = set()
+    for value in reversed(site.known):
+        if value.is_named and value.same not in seen:
+            seen.add(value.same)
+            yield value
+
+
+# ---- level 2: an operation more --------------------------------------------------------------------------------------
+
+
+def _more(site: Site, text: Editable) -> Iterator[_One]:
+    if site.operation.regions or site.name in HAND_ON:
+        return
+    for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
+        if at == 0 or site.name not in ("arith.mulf", "arith.muli"):  # a factor is one of both operands
+            for value in _distinct(site):
+                yield from _one_more(site, at, operand, type, value)
+
+
+def _one_more(site: Site, at: int, operand: str, type: str, value: Value) -> Iterator[_One]:
+    """Yields operations of an operand and a value: a sum, a product, an offset, another condition."""
+    element = _element(type)
+    if "!tt.ptr" in type:
+        if value.type == _like(type, "i32"):
+            made = _line(_new(at), "tt.addptr", [operand, value.name], [type, value.type], type)
+            yield _one(site, "more", f"{at} tt.addptr {value.id}", *_with_new(site, at, made))
+        return
+    names = ("arith.andi",) if element == "i1" else MORE["i" if element[0] == "i" else "f"]
+    if value.type == type:
+        for name in names if value.name != operand else names[:2] if element != "i1" else ():
+            made = _line(_new(at), name, [operand, value.name], [type] * 2, type, FLAGS.get(name, ""))
+            yield _one(site, "more", f"{at} {name} {value.id}", *_with_new(site, at, made))
+    elif value.is_parameter and value.type == element != "i1":
+        wide = _line("%mend", "tt.splat", [value.name], [element], type)
+        for name in names[:2]:
+            made = _line(_new(at), name, [operand, "%mend"], [type] * 2, type, FLAGS.get(name, ""))
+            yield _one(site, "more", f"{at} {name} splat {value.id}", wide, *_with_new(site, at, made))
+
+
+LEVELS = (_few, _values, _more)
+
+# ---- lines of a text -------------------------------------------------------------------------------------------------
+
+
+def _line(result: str, name: str, operands: list[str], types: list[str], type: str, attributes: str = "") -> str:
+    attributes = f" <{{{attributes}}}>" if attributes else ""
+    return f'    {result} = "{name}"({", ".join(operands)}){attributes} : ({", ".join(types)}) -> {type} loc(unknown)'
+
+
+def _constant(result: str, value: str, type: str) -> str:
+    held = f"dense<{value}> : {type}" if type.startswith("tensor") else f"{value} : {type}"
+    return _line(result, "arith.constant", [], [], type, f"value = {held}")
+
+
+def _new(at: int) -> str:
+    """Returns the name of what stands for an operand."""
+    return f"%mend_{at}"
+
+
+def _with_new(site: Site, at: int, made: str) -> tuple[str, str]:
+    return made, _with_operand(site, at, _new(at))
+
+
+def _with_operand(site: Site, at: int, name: str) -> str:
+    return _with_operands(site, [*site.operands[:at], name, *site.operands[at + 1 :]])
+
+
+def _with_operands(site: Site, operands: list[str]) -> str:
+    head, _, rest = site.line.partition('"(')
+    return f'{head}"({", ".join(operands)}{rest[rest.index(")") :]}'
+
+
+def _with_number(site: Site, attribute: str, number: int) -> str:
+    return site.line.replace(f"{attribute} = {site.operation.attributes[attribute]} :", f"{attribute} = {number} :", 1)
+
+
+def _with_name(site: Site, name: str) -> str:
+    """Returns the line with another operation of the family, and the flags that this takes."""
+    line = site.line.replace(f'"{site.name}"(', f'"{name}"(', 1)
+    old, new = (f" <{{{FLAGS[one]}}}>" if one in FLAGS else "" for one in (site.name, name))
+    return line if old == new else line.replace(f"){old} :", f"){new} :", 1)
+
+
+def _with_segment(site: Site, operand: str, type: str, segments: tuple[int, int, int]) -> str:
+    """Returns the line of an access with one operand more, of a load with the sizes of its segments."""
+    line = _with_operands(site, [*site.operands, operand])
+    types = list(site.types or ())
+    line = line.replace(f": ({', '.join(types)}) ->", f": ({', '.join([*types, type])}) ->")
+    old = ", ".join(map(str, site.operation.attributes.get("operandSegmentSizes", ())))
+    return line.replace(f"Sizes = array<i32: {old}>", f"Sizes = array<i32: {', '.join(map(str, segments))}>")
+
+
+# ---- types -----------------------------------------------------------------------------------------------------------
+
+
+def _sizes(type: str) -> list[str]:
+    """Returns the sizes of a tensor, as the text writes them; [] for a number."""
+    return type.removeprefix("tensor<").split("x")[:-1] if type.startswith("tensor") and "!tt.ptr" not in type else []
+
+
+def _element(type: str) -> str:
+    return type.removesuffix(">").rpartition("x")[2] if type.startswith("tensor") else type
+
+
+def _like(pointers: str, element: str) -> str:
+    """Returns the type with the shape of pointers and other elements."""
+    head = pointers[: pointers.index("!tt.ptr")]
+    return f"{head}{element}>" if head else element
+
+
+def _lowest(element: str) -> str:
+    """Returns minus infinity, as the text writes it."""
+    return {"f64": "0xFFF0000000000000", "f16": "0xFC00", "bf16": "0xFF80"}.get(element, "0xFF800000")
