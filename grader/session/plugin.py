@@ -59,6 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     "that is to be shipped, or looked at twice")  # fmt: skip
     group.addoption("--why", action="store_true", help="say which explanations of a failure were weighed, and why "
                     "others than the one that is told were not: for who mends a sentence")  # fmt: skip
+    group.addoption("--no-mend", action="store_true", help="do not look for the line in which one change makes wrong "
+                    "calls right")  # fmt: skip
     group.addoption("--result", metavar="FILE", help="write the result as JSON")
 
 

@@ -13,6 +13,7 @@ import pytest
 from grader.course import hidden_cases
 from grader.course.folder import Folder
 from grader.course.hidden_cases import HiddenCase
+from grader.explain import mend
 from grader.explain.causes import Cause
 from grader.explain.medal_words import lowest_medal
 from grader.explain.smallest_step import smallest_step
@@ -35,6 +36,7 @@ from grader.explain.verdict import (
 from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.pool.replays import shared_replays
 from grader.judge.judge import Judge
+from grader.judge.mended_calls import SECONDS, mended
 from grader.judge.run import Run
 from grader.judge.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, DrawnUse, ThroughputUse, Use, asked
 from grader.numerics.arguments import Recipe
@@ -47,6 +49,7 @@ from grader.session.machine import Machine
 from grader.session.rubric_items import HIDDEN, is_core, points_of, rubric_item, step_of
 from grader.wire.reply import DTYPES
 
+LONG = 5.0  # seconds of a core that --why looks for a mend
 THOROUGH = 10  # rounds of drawn calls with --thorough
 
 
@@ -168,6 +171,23 @@ class Grading:
             wrong = [trial for one in alike if (trial := history.trial_of(one)) is not None]
             right = history.right_trials[: self.right_in_the_open]
             diagnosis.verdict.said += filter(None, [smallest_step(right, wrong)])
+
+    def mend(self, seconds: float = SECONDS) -> None:
+        """Adds to the diagnosis the line in which one change makes wrong calls right, if there is such a line.
+
+        A cause that is named with its line stays as it is. `seconds`: of a core, for all tries.
+        """
+        diagnosis, history = self.diagnosis, self.run.history
+        if diagnosis is None or diagnosis.hidden or not mend.is_asked_for(diagnosis.verdict):
+            return
+        open_ones = [one.verdict for one in self.failures if not one.hidden and not one.verdict.sampled]
+        wrong = [
+            (trial, verdict.kind == "memory")
+            for trial, verdict in history.failures if any(verdict is one for one in open_ones)
+        ]  # fmt: skip
+        found = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], seconds)
+        if found is not None:
+            mend.add_to(diagnosis.verdict, found.line, found.kinds, found.calls, found.of, self.run.submission)
 
     @property
     def points(self) -> tuple[float, float]:
@@ -308,6 +328,8 @@ class Session:
     def _end(self, grading: Grading) -> None:
         grading.ended = True
         grading.conclude()
+        if not self.config.option.no_mend:
+            grading.mend(LONG if self.config.option.why else SECONDS)
         grading.run.end()
         grading.seconds = time.monotonic() - grading.started
         self._keep_progress(grading)

@@ -59,6 +59,7 @@ def judge(text: Text, level: str = AUTO, given_up: str = "") -> dict:
         file.write_text("" if given_up else text.text, encoding="utf-8", newline="")
         arguments = [str(text.exercise.path), "--submission", str(file), "--result", str(path), "--disable-warnings"]
         arguments += ["-p", "no:logging"]  # it would set two handlers up for each phase of a test
+        arguments += ["--no-mend"]  # a class is told what is wrong, and finds the line itself
         arguments += ["--isolation", level, *(["--hidden", str(text.hidden)] if text.hidden else [])]
         with contextlib.chdir(text.exercise.root):
             status = pytest.main(arguments, plugins=[_GivenUp(given_up)] if given_up else [])

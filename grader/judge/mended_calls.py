@@ -1,0 +1,167 @@
+"""The line of a mistake that nobody foresaw: that where one edit makes every wrong call of a run right.
+
+An edit changes the text that the compiler made of a kernel: one operation, an operand, a number, a mask. Each try is an
+exact run, so that rounding hides nothing and pretends nothing. No author has to know the mistake, and no verdict rests
+on what is found.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import torch
+
+from grader.course.trial import Trial
+from grader.course.wanted_results import wanted_of
+from grader.judge.run import Run
+from grader.numerics.arguments import Argument, exact
+from grader.numerics.roundoff import UNJUDGED
+from grader.ttir.exact_text import NoExactRun
+from grader.ttir.module import BadText
+from grader.ttir.parser import parse
+from grader.wire.messages import Mend
+
+SECONDS = 2.0  # of a core, for all tries of a run
+OF_FIRST = 0.8  # of what is left, for the first call of a structure
+ENOUGH = 2 / 3  # of the wrong calls have to be tried, and of these to be mended: one edit may not do for all structures
+MOST_CALLS = 16  # that fail, and as many that are right
+MOST_ELEMENTS = 1 << 18  # of a call's tensors
+
+
+@dataclass(frozen=True)
+class Mended:
+    """What is told of mends: the line that holds all of them, their kinds, and how many wrong calls they make right, of
+    how many."""
+
+    line: int
+    kinds: frozenset[str]
+    calls: int
+    of: int
+
+
+@lru_cache(64)
+def _structure(text: str, filename: str) -> tuple:
+    """Returns the operations of a text and their places."""
+    functions = parse(text, filename).functions.values()
+    return tuple((one.name, one.place) for function in functions for one in function.walk())
+
+
+@dataclass
+class _Call:
+    run: Run
+    trial: Trial
+    inputs: list[Argument]
+    has_finding: bool = False  # of the memory checker: what leads to it is a part of the kernel
+
+    @cached_property
+    def structure(self) -> tuple:
+        """The operations of its kernels: calls of one structure have the same edits. Raises BadText."""
+        kernels = self.run.recorded_call(self.trial, self.inputs).call.kernels
+        return tuple(_structure(kernel.source, self.run.filename) for kernel in kernels if kernel.source)
+
+    @property
+    def order(self) -> tuple[bool, int]:
+        """The key that sorts calls: of which a mend is found soonest comes first."""
+        return not self.has_finding, self.elements
+
+    @cached_property
+    def elements(self) -> int:
+        return sum(one.numel() for one in self.inputs if isinstance(one, torch.Tensor))
+
+    @cached_property
+    def results(self) -> dict[str, torch.Tensor]:
+        refs = zip(wanted_of(self.trial), self.trial.exercise.expected(exact(self.inputs)))
+        return {one.name: ref for one, ref in refs if one.bound != UNJUDGED}
+
+
+class _NoTime(Exception):
+    """The seconds for all tries of a run are over."""
+
+
+@dataclass
+class _Search:
+    """`seconds`: of a core, that are left for tries."""
+
+    run: Run
+    seconds: float
+
+    def mended(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> Mended | None:
+        mends: list[Mend] = []
+        kinds: set[str] = set()
+        mended = tried = 0
+        groups = sorted(wrong.items(), key=lambda one: (not one[1][0].has_finding, -len(one[1]), one[1][0].elements))
+        for structure, calls in groups:
+            try:
+                found = self._of_group(calls, right.get(structure, []), mends)
+            except _NoTime:
+                break
+            tried += len(calls)
+            if tried == len(calls):
+                mends = found
+            here = {one.line for one in found} & {one.line for one in mends}
+            if here:
+                mends = [one for one in mends if one.line in here]
+                kinds, mended = kinds | {one.kind for one in found if one.line in here}, mended + len(calls)
+            if not mends:
+                return None
+        total = sum(map(len, wrong.values()))
+        if (
+            len({one.line for one in mends}) != 1
+            or not mends[0].line
+            or mended < ENOUGH * tried
+            or tried < ENOUGH * total
+        ):
+            return None
+        return Mended(mends[0].line, frozenset(kinds), mended, total)
+
+    def _of_group(self, wrong: list[_Call], right: list[_Call], known: list[Mend]) -> list[Mend]:
+        """Returns the mends of calls of one structure, in the lines of those that are known of another, or in any."""
+        first, *others = wrong
+        lines = sorted({one.line for one in known}) or None
+        found = self._of(first, known)
+        if not found:
+            found = self._mends(first, OF_FIRST * self.seconds, lines=lines, any=len(lines or ()) == 1)
+        for call in [*others, *right]:
+            found = self._of(call, found)
+        return self._of(first, found, order="reverse", fill="zero")
+
+    def _of(self, call: _Call, mends: list[Mend], **options) -> list[Mend]:
+        """Returns those of these mends that make a call right, or leave it right."""
+        return self._mends(call, keys=[one.key for one in mends], **options) if mends else []
+
+    def _mends(self, call: _Call, seconds: float = SECONDS, **asked) -> list[Mend]:
+        if self.seconds <= 0:
+            raise _NoTime
+        reply = self.run.mends(call.trial, call.inputs, call.results, min(seconds, self.seconds), **asked)
+        self.seconds -= reply.spent / 1000
+        return reply.mends
+
+
+def mended(
+    run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial], seconds: float = SECONDS
+) -> Mended | None:
+    """Returns the line of the mends of a run's calls; None where there is none, or more than one, or no time.
+
+    Calls of one structure have the same edits. The line has to hold an edit that makes all wrong calls of the most
+    telling structure right, and leaves the right ones right; and one for most others. `wrong`: each with whether the
+    memory checker found fault with it. `seconds`: of a core.
+    """
+    try:
+        return _Search(run, seconds).mended(
+            _by_structure(run, wrong), _by_structure(run, [(one, False) for one in right])
+        )
+    except (NoExactRun, BadText):
+        return None
+
+
+def _by_structure(run: Run, trials: Sequence[tuple[Trial, bool]]) -> dict[tuple, list[_Call]]:
+    """Returns the calls of each structure, in their order."""
+    found: dict[tuple, list[_Call]] = defaultdict(list)
+    for trial, has_finding in trials[:MOST_CALLS]:
+        call = _Call(run, trial, run.inputs(trial), has_finding)
+        if call.elements <= MOST_ELEMENTS and not any(isinstance(o, torch.Tensor) and o.is_meta for o in call.inputs):
+            found[call.structure].append(call)
+    return {one: sorted(calls, key=lambda call: call.order) for one, calls in found.items()}
