@@ -1,8 +1,9 @@
 """The parts of `tox`: what each runs, on which release of Triton, and how long it took.
 
-`tox` runs all, and goes on after a part that failed, so that one run tells all that is wrong. `tox -- tests proofs`
-runs these two alone, and `tox -- slow` what takes an hour and is no part of the rest: a class on all exercises, every
-GPU generation, all proofs to their end.
+`tox` runs all, and goes on after a part that failed, so that one run tells all that is wrong. Parts on one release run
+beside each other: alone, each leaves cores idle at its beginning and at its end. `tox -- tests proofs` runs these two
+alone, and `tox -- slow` what takes an hour and is no part of the rest: a class on all exercises, every GPU generation,
+all proofs to their end.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -72,21 +74,54 @@ def main(names: list[str]) -> int:
         print(f"There is no part {unknown[0]!r}: {', '.join(parts)}.")
         return 2
     lines, failed = [], False
-    for name in names or PARTS:
-        begun, command = time.monotonic(), failing_command(parts[name])
-        outcome = f"FAILED: {command}\n         alone: tox -- {name}" if command else "passed"
-        lines.append(f"{name:<8}{time.monotonic() - begun:5.0f} s  Triton {parts[name].triton or 'any':<6} {outcome}")
-        failed |= bool(command)
-        print(f"\n{lines[-1]}", flush=True)
+    for group in _on_one_release([(name, parts[name]) for name in names or PARTS]):
+        release = next((part.triton for _, part in group if part.triton), "")
+        uninstalled = _failing("install", _installing(release))
+        with ThreadPoolExecutor(len(group)) as pool:
+            jobs = [pool.submit(_timed, name, () if uninstalled else part.commands) for name, part in group]
+        for (name, part), job in zip(group, jobs):
+            command, seconds = job.result()
+            command = uninstalled or command
+            outcome = f"FAILED: {command}\n         alone: tox -- {name}" if command else "passed"
+            lines.append(f"{name:<8}{seconds:5.0f} s  Triton {part.triton or 'any':<6} {outcome}")
+            failed |= bool(command)
     print("", *lines, sep="\n")
     return int(failed)
 
 
-def failing_command(part: Part) -> str:
-    """Runs the commands of a part up to the first that fails. Returns that command; "" if none fails."""
-    for command in (*_installing(part.triton), *part.commands):
-        print(f"\n{command}", flush=True)
-        if subprocess.run(shlex.split(command), cwd=ROOT).returncode:
+def _on_one_release(parts: list[tuple[str, Part]]) -> Iterator[list[tuple[str, Part]]]:
+    """Yields the parts that follow each other and need no more than one release of Triton."""
+    group: list[tuple[str, Part]] = []
+    for one in parts:
+        if len({part.triton for _, part in [*group, one]} - {""}) > 1:
+            yield group
+            group = []
+        group.append(one)
+    yield group
+
+
+def _timed(name: str, commands: Iterable[str]) -> tuple[str, float]:
+    begun = time.monotonic()
+    return _failing(name, commands), time.monotonic() - begun
+
+
+def _failing(name: str, commands: Iterable[str]) -> str:
+    """Runs commands up to the first that fails, each line that they print behind the name. Returns that command; "" if
+    none fails."""
+    for command in commands:
+        print(f"{name:<8}{command}", flush=True)
+        begun = subprocess.Popen(
+            shlex.split(command),
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        assert begun.stdout is not None
+        for line in begun.stdout:
+            print(f"{name:<8}{line.rstrip()}", flush=True)
+        if begun.wait():
             return command
     return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -31,7 +32,27 @@ def test_each_part_gets_a_line_and_a_failure_names_its_command(small, capfd):
         "         alone: tox -- broken\n"
         "last  N s  Triton any    passed\n"
     )
-    assert said.count("\ntrue\n") == 3
+    assert [said.count(one) for one in ("fine    true\n", "broken  true\n", "broken  false\n")] == [2, 1, 1]
+
+
+def test_parts_on_one_release_run_beside_each_other_and_the_others_in_order():
+    groups = [[name for name, _ in group] for group in parts._on_one_release(list(parts.PARTS.items()))]
+    assert groups == [["lint", "tests", "proofs"], ["oldest"], ["newest"], ["between"]]
+
+
+def test_two_parts_run_at_the_same_time(monkeypatch, tmp_path):
+    """Each end of a pipe waits for the other: one after the other, neither would end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    ends = {"one": Part("", (f"cp {ROOT}/tox.ini {pipe}",)), "two": Part("", (f"cp {pipe} {tmp_path}/copy",))}
+    monkeypatch.setattr(parts, "PARTS", ends)
+    assert main([]) == 0
+
+
+def test_what_a_part_prints_stands_behind_its_name(capfd, monkeypatch):
+    monkeypatch.setattr(parts, "PARTS", {"one": Part("", ("echo a",)), "two": Part("", ("echo b",))})
+    assert main([]) == 0
+    assert {"one     a", "two     b"} <= set(capfd.readouterr().out.splitlines())
 
 
 def test_a_part_is_run_alone_by_its_name(small, capfd):
