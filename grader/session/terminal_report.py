@@ -191,7 +191,7 @@ def _next(grading: Grading) -> str:
         # The line of a bad access or of an exception is where a mistake shows, and not always where it was made.
         later = worst.kind in SHOWN_LATER or worst.id == Cause.DOES_NOT_COMPILE
         then = "or what leads to it." if later else "and run it again."
-        return f"Next: edit line {worst.line} of {path} {then}{_hint(folder, failed)}"
+        return f"Next: edit {path}:{worst.line} {then}{_hint(folder, failed)}"
     if grading.unjudged is not None:
         return "Next: run it where there is a GPU, or let large calls launch what small ones do."
     if grading.outcome == INCOMPLETE:

@@ -75,7 +75,7 @@ def test_a_wrong_kernel_is_diagnosed_and_the_seed_repeats_it(course):
     assert "past the end of each row take part in the sum" in done.out
     assert "First wrong element: z[" in done.out and "expected" in done.out
     assert re.search(r"^  -     each element is read and written once +waits for right values$", done.out, re.M)
-    next_step = f"  Next: edit line 16 of {path.relative_to(course)} and run it again."
+    next_step = f"  Next: edit {path.relative_to(course)}:16 and run it again."
     next_step += " Stuck? course hint 03: hint 1 speaks of this"
     assert done.lines[-1] == next_step
     assert max(map(len, done.lines)) <= 120
@@ -192,7 +192,7 @@ def test_a_syntax_error_shows_the_line_once(course):
     done = run("exercises/03_softmax", cwd=course)
     assert "of softmax.py is not valid Python: invalid syntax." in done.out
     assert "Line 14:  mask = cols <" in done.out
-    assert done.lines[-1].startswith("  Next: edit line 14 of exercises/03_softmax/softmax.py")
+    assert done.lines[-1].startswith("  Next: edit exercises/03_softmax/softmax.py:14")
     assert "FAIL" not in done.out and "Traceback" not in done.out
 
 
