@@ -192,6 +192,11 @@ def test_scores_at_the_far_end_are_all_the_same(check):
     check(q, k, vast(1, 1, 77, 64), dtypes=BOTH, **SMALL)  # a sum of values that is not divided is infinite
 
 
+def test_one_key_stands_out_at_minus_six_million(check):
+    q, k = level(1, 1, 33, 64) * 1000, falling_down(1, 1, 77, 64) * 3 - 1000  # by 60 000, so that fp32 tells it apart
+    check(q, k, normal(1, 1, 77, 64), dtypes=BOTH, **SMALL)
+
+
 def test_one_key_takes_nearly_all_and_its_value_is_zero(check):
     k, v = first_row(1.75, normal(1, 1, 1000, 64) * 0.1), first_row(0, uniform(1, 1, 1000, 64))
     check(around(1, 1, 1, 33, 64), k, v, **SMALL)
