@@ -109,7 +109,7 @@ def _failing(name: str, commands: Iterable[str]) -> str:
     """Runs commands up to the first that fails, each line that they print behind the name. Returns that command; "" if
     none fails."""
     for command in commands:
-        print(f"{name:<8}{command}", flush=True)
+        _say(f"{name:<8}{command}")
         begun = subprocess.Popen(
             shlex.split(command),
             cwd=ROOT,
@@ -120,10 +120,16 @@ def _failing(name: str, commands: Iterable[str]) -> str:
         )
         assert begun.stdout is not None
         for line in begun.stdout:
-            print(f"{name:<8}{line.rstrip()}", flush=True)
+            _say(f"{name:<8}{line.rstrip()}")
         if begun.wait():
             return command
     return ""
+
+
+def _say(line: str) -> None:
+    """Prints a line as one piece: others are printed meanwhile."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _installing(triton: str) -> Iterable[str]:

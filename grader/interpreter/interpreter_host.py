@@ -11,7 +11,7 @@ import numpy as np
 from grader.interpreter.call import InterpretedCall
 from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.left_open import OtherOutcomes
-from grader.interpreter.mends import mender
+from grader.interpreter.mends import mends
 from grader.interpreter.program import ReadyKernel
 from grader.interpreter.sampled import SampledCall
 from grader.interpreter.tracing.traced_call import TracedCall
@@ -49,7 +49,7 @@ class InterpreterHost:
         recorded = self._recorded(request, blob)
         if request.mending is not None:
             sources = [blob[start : start + size].decode() for start, size in request.texts]
-            return {"kind": "ran", **mender(request, recorded, sources, inputs, blob).mends(request.mending)}, b""
+            return {"kind": "ran", **mends(request, request.mending, recorded, sources, inputs, blob)}, b""
         try:
             texts = (blob[start : start + size].decode() for start, size in request.texts)
             kernels = {n: self._kernel(request, text, recorded.kernels[n]) for n, text in enumerate(texts) if text}

@@ -123,14 +123,14 @@ class Mender:
         return TriedCall(self.request, recorded or self.recorded, kernels, self.inputs)
 
 
-def mender(
-    request: InterpretRequest, recorded: RecordedCall, texts: list[str], inputs: list[np.ndarray], blob: bytes
-) -> Mender:
-    """Raises BadText, Unsupported."""
-    assert request.mending is not None
-    expected = {spec.name: _array(spec, blob) for spec in request.mending.results}
+def mends(
+    request: InterpretRequest, asked: Mending, recorded: RecordedCall, texts: list[str], inputs: list[np.ndarray],
+    blob: bytes,
+) -> dict:  # fmt: skip
+    """Returns the fields of the reply to a request for mends. Raises BadText, Unsupported."""
+    expected = {spec.name: _array(spec, blob) for spec in asked.results}
     kernels = {number: PatchedKernel(text, request.filename) for number, text in enumerate(texts) if text}
-    return Mender(request, recorded, kernels, inputs, expected)
+    return Mender(request, recorded, kernels, inputs, expected).mends(asked)
 
 
 def _array(spec: TensorSpec, blob: bytes) -> np.ndarray:

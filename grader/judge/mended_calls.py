@@ -27,6 +27,7 @@ from grader.wire.messages import Mend
 SECONDS = 2.0  # of a core, for all tries of a run
 OF_FIRST = 0.8  # of what is left, for the first call of a structure
 ENOUGH = 2 / 3  # of the wrong calls have to be tried, and of these to be mended: one edit may not do for all structures
+BY_NO_CHANCE = 3  # calls of one structure, wrong or right: fewer are right with many an edit
 MOST_CALLS = 16  # that fail, and as many that are right
 MOST_ELEMENTS = 1 << 18  # of a call's tensors
 
@@ -92,7 +93,13 @@ class _Search:
         mends: list[Mend] = []
         kinds: set[str] = set()
         mended = tried = 0
-        groups = sorted(wrong.items(), key=lambda one: (not one[1][0].has_finding, -len(one[1]), one[1][0].elements))
+        known = {structure: len(calls) + len(right.get(structure, [])) for structure, calls in wrong.items()}
+        if max(known.values(), default=0) < BY_NO_CHANCE:
+            return None
+        groups = sorted(
+            wrong.items(),
+            key=lambda one: (known[one[0]] < BY_NO_CHANCE, not one[1][0].has_finding, -len(one[1]), one[1][0].elements),
+        )
         for structure, calls in groups:
             try:
                 found = self._of_group(calls, right.get(structure, []), mends)
@@ -108,12 +115,8 @@ class _Search:
             if not mends:
                 return None
         total = sum(map(len, wrong.values()))
-        if (
-            len({one.line for one in mends}) != 1
-            or not mends[0].line
-            or mended < ENOUGH * tried
-            or tried < ENOUGH * total
-        ):
+        lines = {one.line for one in mends}
+        if len(lines) != 1 or 0 in lines or mended < ENOUGH * tried or tried < ENOUGH * total:
             return None
         return Mended(mends[0].line, frozenset(kinds), mended, total)
 

@@ -1,6 +1,6 @@
 """Cheat: the solution is imported.
 
-Rejected with: cannot be imported: No module named 'solutions.masked_add'
+Rejected with: cannot be imported: No module named 'solutions
 """
 
 from solutions.masked_add import masked_add  # noqa: F401
