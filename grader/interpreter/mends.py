@@ -1,6 +1,8 @@
 """Looks for edits of a call that make its wrong results right: of a kernel's text, or of a launch.
 
-A try takes one to five milliseconds: the kernel is made ready once, and an edit changes a few of its operations.
+A try takes one to five milliseconds: the kernel is made ready once, and an edit changes a few of its operations. How
+many are tried is counted in work and not in seconds, so that what is found is the same on each machine: the operations
+that are carried out, each for a batch of programs, and what else takes as long as one, about 10 µs.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import PlannedLaunch, PlannedView
 from grader.wire.recorded_results import results_by_name
 
+A_TRY, LANES = 60, 1 << 14  # work: of making an edit, and elements that take as long as an operation
 MOST_SECONDS = 0.1  # of a core for one try, or LONGER than the call takes as it is
 LONGER = 4
 NEAR, OFF = 14, 1 << 30  # how many values lie between an access and what it is made of; OFF: all other operations
@@ -47,6 +50,7 @@ class Mender:
     kernels: dict[int, PatchedKernel]
     inputs: list[np.ndarray]
     expected: dict[str, np.ndarray]
+    spent: int = 0  # work
 
     def mends(self, asked: Mending) -> dict:
         """Returns the fields of the reply: the edits that make the call right, those first of which there are few."""
@@ -57,15 +61,14 @@ class Mender:
         taken = time.process_time() - begun
         self.request = replace(self.request, limit=max(MOST_SECONDS, LONGER * taken))
         for mend, is_right in self._tries(asked, {access for _, access in call.memory.findings()}):
-            if time.process_time() - begun > asked.seconds:
+            if self.spent > asked.work:
                 out_of_time = True
                 break
             if is_right():
                 found.append(mend)
                 if len(found) == (1 if asked.any else MOST_FOUND):
                     break
-        spent = round(1000 * (time.process_time() - begun))
-        return {"mends": [asdict(one) for one in found], "out_of_time": out_of_time, "spent": spent}
+        return {"mends": [asdict(one) for one in found], "out_of_time": out_of_time, "spent": self.spent}
 
     def _tries(self, asked: Mending, accesses: set[Operation]) -> Iterator[tuple[Mend, Callable[[], bool]]]:
         """Yields the edits that are asked for, and what tells whether each makes the call right.
@@ -111,10 +114,13 @@ class Mender:
             return kernel is not None and self._is_right({number: kernel})
 
     def _is_right(self, edited: dict[int, ReadyKernel] | None = None, recorded: RecordedCall | None = None) -> bool:
+        call = self._call(edited, recorded)
         try:
-            return self._call(edited, recorded).is_right(self.expected)
+            return call.is_right(self.expected)
         except (_Reported, *NOT_MEANT):
             return False  # not each edit gives a call that means something
+        finally:
+            self.spent += A_TRY + call.steps + call.lanes // LANES
 
     def _call(self, edited: dict[int, ReadyKernel] | None = None, recorded: RecordedCall | None = None) -> TriedCall:
         kernels = {number: one.kernel for number, one in self.kernels.items()} | (edited or {})

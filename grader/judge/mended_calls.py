@@ -24,8 +24,8 @@ from grader.ttir.module import BadText
 from grader.ttir.parser import parse
 from grader.wire.messages import Mend
 
-SECONDS = 2.0  # of a core, for all tries of a run
-OF_FIRST = 0.8  # of what is left, for the first call of a structure
+WORK = 200_000  # for all tries of a run: at most about two seconds of a core
+OF_FIRST = 0.8  # of the work that is left, for the first call of a structure
 ENOUGH = 2 / 3  # of the wrong calls have to be tried, and of these to be mended: one edit may not do for all structures
 BY_NO_CHANCE = 3  # calls of one structure, wrong or right: fewer are right with many an edit
 MOST_CALLS = 16  # that fail, and as many that are right
@@ -79,15 +79,15 @@ class _Call:
 
 
 class _NoTime(Exception):
-    """The seconds for all tries of a run are over."""
+    """The work for all tries of a run is done."""
 
 
 @dataclass
 class _Search:
-    """`seconds`: of a core, that are left for tries."""
+    """`work`: that is left for tries."""
 
     run: Run
-    seconds: float
+    work: int
 
     def mended(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> Mended | None:
         mends: list[Mend] = []
@@ -126,7 +126,7 @@ class _Search:
         lines = sorted({one.line for one in known}) or None
         found = self._of(first, known)
         if not found:
-            found = self._mends(first, OF_FIRST * self.seconds, lines=lines, any=len(lines or ()) == 1)
+            found = self._mends(first, int(OF_FIRST * self.work), lines=lines, any=len(lines or ()) == 1)
         for call in [*others, *right]:
             found = self._of(call, found)
         return self._of(first, found, order="reverse", fill="zero")
@@ -135,27 +135,23 @@ class _Search:
         """Returns those of these mends that make a call right, or leave it right."""
         return self._mends(call, keys=[one.key for one in mends], **options) if mends else []
 
-    def _mends(self, call: _Call, seconds: float = SECONDS, **asked) -> list[Mend]:
-        if self.seconds <= 0:
+    def _mends(self, call: _Call, most: int = WORK, **asked) -> list[Mend]:
+        if self.work <= 0:
             raise _NoTime
-        reply = self.run.mends(call.trial, call.inputs, call.results, min(seconds, self.seconds), **asked)
-        self.seconds -= reply.spent / 1000
+        reply = self.run.mends(call.trial, call.inputs, call.results, min(most, self.work), **asked)
+        self.work -= reply.spent
         return reply.mends
 
 
-def mended(
-    run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial], seconds: float = SECONDS
-) -> Mended | None:
+def mended(run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial], work: int = WORK) -> Mended | None:
     """Returns the line of the mends of a run's calls; None where there is none, or more than one, or no time.
 
     Calls of one structure have the same edits. The line has to hold an edit that makes all wrong calls of the most
     telling structure right, and leaves the right ones right; and one for most others. `wrong`: each with whether the
-    memory checker found fault with it. `seconds`: of a core.
+    memory checker found fault with it. `work`: see grader/interpreter/mends.py.
     """
     try:
-        return _Search(run, seconds).mended(
-            _by_structure(run, wrong), _by_structure(run, [(one, False) for one in right])
-        )
+        return _Search(run, work).mended(_by_structure(run, wrong), _by_structure(run, [(one, False) for one in right]))
     except (NoExactRun, BadText):
         return None
 

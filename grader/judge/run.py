@@ -248,7 +248,7 @@ class Run:
         return recorded, *_with_values(recorded, trial, exact_inputs(inputs))
 
     def mends(
-        self, trial: Trial, inputs: list[Argument], results: dict[str, torch.Tensor], seconds: float,
+        self, trial: Trial, inputs: list[Argument], results: dict[str, torch.Tensor], work: int,
         keys: list[str] | None = None, lines: list[int] | None = None, any: bool = False, **options,
     ) -> Reply:  # fmt: skip
         """Returns the reply that tells which edits make an exact call right. `results`: what it should give, by name;
@@ -259,7 +259,7 @@ class Run:
             spec, data = spec_and_bytes(name, ref.clone(memory_format=torch.contiguous_format), len(blob))
             expected.append(spec)
             blob += data
-        mending = Mending(expected, seconds, keys, lines, any)
+        mending = Mending(expected, work, keys, lines, any)
         return self._asked_exactly(self._request(trial, recorded, specs, mending=mending, **options), blob)
 
     def _asked_exactly(self, request: InterpretRequest, blob: bytes) -> Reply:

@@ -36,7 +36,7 @@ from grader.explain.verdict import (
 from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.pool.replays import shared_replays
 from grader.judge.judge import Judge
-from grader.judge.mended_calls import SECONDS, mended
+from grader.judge.mended_calls import WORK, mended
 from grader.judge.run import Run
 from grader.judge.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, DrawnUse, ThroughputUse, Use, asked
 from grader.numerics.arguments import Recipe
@@ -49,7 +49,7 @@ from grader.session.machine import Machine
 from grader.session.rubric_items import HIDDEN, is_core, points_of, rubric_item, step_of
 from grader.wire.reply import DTYPES
 
-LONG = 5.0  # seconds of a core that --why looks for a mend
+MORE_WORK = 3  # times as much as usual, that --why looks for a mend
 THOROUGH = 10  # rounds of drawn calls with --thorough
 
 
@@ -172,10 +172,10 @@ class Grading:
             right = history.right_trials[: self.right_in_the_open]
             diagnosis.verdict.said += filter(None, [smallest_step(right, wrong)])
 
-    def mend(self, seconds: float = SECONDS) -> None:
+    def mend(self, work: int = WORK) -> None:
         """Adds to the diagnosis the line in which one change makes wrong calls right, if there is such a line.
 
-        A cause that is named with its line stays as it is. `seconds`: of a core, for all tries.
+        A cause that is named with its line stays as it is. `work`: for all tries.
         """
         diagnosis, history = self.diagnosis, self.run.history
         if diagnosis is None or diagnosis.hidden or not mend.is_asked_for(diagnosis.verdict):
@@ -185,7 +185,7 @@ class Grading:
             (trial, verdict.kind == "memory")
             for trial, verdict in history.failures if any(verdict is one for one in open_ones)
         ]  # fmt: skip
-        found = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], seconds)
+        found = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
         if found is not None:
             mend.add_to(diagnosis.verdict, found.line, found.kinds, found.calls, found.of, self.run.submission)
 
@@ -329,7 +329,7 @@ class Session:
         grading.ended = True
         grading.conclude()
         if not self.config.option.no_mend:
-            grading.mend(LONG if self.config.option.why else SECONDS)
+            grading.mend(MORE_WORK * WORK if self.config.option.why else WORK)
         grading.run.end()
         grading.seconds = time.monotonic() - grading.started
         self._keep_progress(grading)

@@ -163,11 +163,12 @@ class Mending:
     """Edits of a call's texts that are tried, one at a time, for those that make the call right.
 
     `results`: what the call should give, floats in float64, in the blob. `keys`: of the edits, None: all. `lines`: that
-    an edit may be in, None: in any. `seconds`: of a core, after which no other is tried. `any`: the first is enough.
+    an edit may be in, None: in any. `work`: after which no other is tried; see grader/interpreter/mends.py. `any`: the
+    first is enough.
     """
 
     results: list[TensorSpec]
-    seconds: float
+    work: int
     keys: list[str] | None = None
     lines: list[int] | None = None
     any: bool = False

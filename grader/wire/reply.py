@@ -120,7 +120,7 @@ class Reply:
     traced: list[TracedProgram] = field(default_factory=list)  # launch by launch
     mends: list[Mend] = field(default_factory=list)  # edits that make the call right
     out_of_time: bool = False  # more edits were to be tried
-    spent: int = 0  # milliseconds of a core, on all tries
+    spent: int = 0  # work, on all tries
     steps: int = 0  # operations that its launches have carried out, each for a batch of programs
     lanes: int = 0  # elements that these yielded
     processes: int = 0
