@@ -20,8 +20,13 @@ CHANGES = {
 
 
 class MendedLine(Sentence):
-    LINE = "With {change} in line {line}, {calls} of {of} wrong calls come out right."
-    ALL = "With {change} in line {line}, every wrong call that was tried comes out right."
+    LINE = "With {change} in line {line}, {calls} of {of} wrong calls come out right, rounding aside."
+    ALL = "With {change} in line {line}, every wrong call that was tried comes out right, rounding aside."
+
+
+def is_of_values(verdict: Verdict) -> bool:
+    """Returns whether a call was carried out in full, and came out wrong: nothing else can be mended."""
+    return verdict.kind in (*KINDS, "cause") and not verdict.sampled
 
 
 def is_asked_for(verdict: Verdict) -> bool:
@@ -31,8 +36,8 @@ def is_asked_for(verdict: Verdict) -> bool:
 
 def add_to(verdict: Verdict, line: int, kinds: Collection[str], calls: int, of: int, submission: Submission) -> None:
     """Adds the line of a mend to a verdict. `kinds`: of the edits that mend. `calls`: how many come right, of how many
-    wrong ones."""
-    change = CHANGES[next(iter(kinds))] if len(kinds) == 1 else "one change"
+    that were tried."""
+    change = CHANGES[next(iter(kinds))] if len(kinds) == 1 else "a change"
     if calls == of:
         said = [MendedLine.ALL(change=change, line=line)]
     else:

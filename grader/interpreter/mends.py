@@ -23,7 +23,7 @@ from grader.interpreter.frame import ReadyOperation
 from grader.interpreter.known_operations import ACCESSES
 from grader.interpreter.program import ReadyKernel
 from grader.ttir.data_flow import reached, sources_of
-from grader.ttir.editable import MOST_NEW, Editable
+from grader.ttir.editable import Editable
 from grader.ttir.edits import LEVELS, Edit, edits
 from grader.ttir.module import BadText, Module, Operation
 from grader.ttir.parser import parse
@@ -32,13 +32,14 @@ from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import PlannedLaunch, PlannedView
 from grader.wire.recorded_results import results_by_name
 
+LAUNCH = "launch"  # begins the keys of edits of launches
 A_TRY, LANES = 60, 1 << 14  # work: of making an edit, and elements that take as long as an operation
 MOST_SECONDS = 0.1  # of a core for one try, or LONGER than the call takes as it is
 LONGER = 4
 NEAR, OFF = 14, 1 << 30  # how many values lie between an access and what it is made of; OFF: all other operations
 MOST_FOUND = 60  # of a call that does not tell much
 OF_LARGEST, OF_ITSELF = 1e-9, 1e-6  # how far an exact result may be off: constants of fp32 need it
-NOT_MEANT = (BadText, Unsupported, ArithmeticError, ValueError, LookupError, TypeError, MemoryError)
+NOT_MEANT = (BadText, Unsupported, ArithmeticError, ValueError, LookupError, TypeError, AttributeError, MemoryError)
 
 
 @dataclass
@@ -56,8 +57,10 @@ class Mender:
         """Returns the fields of the reply: the edits that make the call right, those first of which there are few."""
         begun, found, out_of_time = time.process_time(), [], False
         call = self._call()
-        if call.is_right(self.expected, to_its_end=True) and asked.keys is None:
-            return {}  # nothing is to be mended
+        is_right_already = call.is_right(self.expected, to_its_end=True)
+        self.spent += A_TRY + call.steps + call.lanes // LANES
+        if is_right_already and asked.keys is None:
+            return {"spent": self.spent}  # nothing is to be mended
         taken = time.process_time() - begun
         self.request = replace(self.request, limit=max(MOST_SECONDS, LONGER * taken))
         for mend, is_right in self._tries(asked, {access for _, access in call.memory.findings()}):
@@ -66,7 +69,7 @@ class Mender:
                 break
             if is_right():
                 found.append(mend)
-                if len(found) == (1 if asked.any else MOST_FOUND):
+                if len(found) == (1 if asked.first_is_enough else MOST_FOUND):
                     break
         return {"mends": [asdict(one) for one in found], "out_of_time": out_of_time, "spent": self.spent}
 
@@ -84,18 +87,23 @@ class Mender:
 
         def in_kernels(level: int, nearest: float, farthest: float) -> Iterator[tuple[Mend, Callable[[], bool]]]:
             for number, one in self.kernels.items():
-                far = {site.id: leading[number].get(site.operation, OFF) for site in one.editable.sites}
-                chosen = [
-                    site for site in one.editable.sites
-                    if nearest <= far[site.id] < farthest and (sites is None or site.of in sites)
-                    and (asked.lines is None or {site.operation.place.line, *site.operation.place.via} & {*asked.lines})
-                ]  # fmt: skip
-                for edit in edits(one.editable, level, sorted(chosen, key=lambda site: far[site.id])):
+                for edit in edits(one.editable, level, chosen(number, nearest, farthest)):
                     mend = Mend(f"{number} {edit.key}", edit.kind, edit.line)
                     if is_wanted(mend):
                         yield mend, partial(self._is_right_with, number, edit)
 
+        def chosen(number: int, nearest: float, farthest: float) -> list[str]:
+            """Returns the groups of sites that lie so far off, the nearest first."""
+            far = {}
+            for of, alike in self.kernels[number].editable.groups.items():
+                lines = {line for site in alike for line in (site.operation.place.line, *site.operation.place.via)}
+                if (sites is None or of in sites) and (asked.lines is None or lines & {*asked.lines}):
+                    far[of] = min(leading[number].get(site.operation, OFF) for site in alike)
+            return sorted((of for of, one in far.items() if nearest <= one < farthest), key=far.__getitem__)
+
         def in_launches(kind: str) -> Iterator[tuple[Mend, Callable[[], bool]]]:
+            if keys is not None and not any(key.startswith(LAUNCH) for key in keys):
+                return
             for mend, recorded in _launch_edits(self.recorded, kind):
                 if is_wanted(mend):
                     yield mend, partial(self._is_right, recorded=recorded)
@@ -110,6 +118,7 @@ class Mender:
         yield from in_kernels(2, OFF, math.inf)
 
     def _is_right_with(self, number: int, edit: Edit) -> bool:
+        self.spent += sum(len(self.kernels[number].editable.sites) for one in edit.changes if one.site.is_read_again)
         with self.kernels[number].with_edit(edit) as kernel:
             return kernel is not None and self._is_right({number: kernel})
 
@@ -135,7 +144,8 @@ def mends(
 ) -> dict:  # fmt: skip
     """Returns the fields of the reply to a request for mends. Raises BadText, Unsupported."""
     expected = {spec.name: _array(spec, blob) for spec in asked.results}
-    kernels = {number: PatchedKernel(text, request.filename) for number, text in enumerate(texts) if text}
+    stages = [int(one.recipe.options.get("num_stages", 1)) for one in recorded.kernels]
+    kernels = {n: PatchedKernel(text, request.filename, stages[n]) for n, text in enumerate(texts) if text}
     return Mender(request, recorded, kernels, inputs, expected).mends(asked)
 
 
@@ -190,12 +200,10 @@ def are_alike(out: np.ndarray, expected: np.ndarray) -> bool:
 class PatchedKernel:
     """A kernel that is ready to run, with one edit at a time."""
 
-    def __init__(self, text: str, filename: str) -> None:
-        self.filename, self.editable = filename, Editable(text, filename)
-        self.kernel = ReadyKernel(self.editable.module)
+    def __init__(self, text: str, filename: str, stages: int) -> None:
+        self.filename, self.stages, self.editable = filename, stages, Editable(text, filename)
+        self.kernel = ReadyKernel(self.editable.module, stages)
         self._places = {step.operation: block for block in self.kernel.blocks for step in block.steps}
-        for function in self.editable.module.functions.values():
-            function.values += MOST_NEW
 
     @contextlib.contextmanager
     def with_edit(self, edit: Edit) -> Iterator[ReadyKernel | None]:
@@ -221,7 +229,7 @@ class PatchedKernel:
                 operations = self.editable.operations(change)
                 if operations is None:
                     alone = len(edit.changes) == 1
-                    return ReadyKernel(parse(self.editable.text(change), self.filename)) if alone else None
+                    return ReadyKernel(parse(self.editable.text(change), self.filename), self.stages) if alone else None
                 found[change.site.operation] = [self.kernel.step(one) for one in operations]
         except (BadText, Unsupported):
             return None
@@ -251,32 +259,32 @@ def _launch_edits(recorded: RecordedCall, kind: str) -> Iterator[tuple[Mend, Rec
     for at, step in enumerate(recorded.steps):
         if isinstance(step, PlannedLaunch):
             for key, other in _grids(step) if kind == "grid" else _arguments(step):
-                mend = Mend(f"launch {at} {key}", kind, step.line)
+                mend = Mend(f"{LAUNCH} {at} {key}", kind, step.line)
                 yield mend, replace(recorded, steps=[*recorded.steps[:at], other, *recorded.steps[at + 1 :]])
 
 
 def _grids(step: PlannedLaunch) -> Iterator[tuple[str, PlannedLaunch]]:
-    """Yields the grid with its axes exchanged, and with blocks of a constant's size along a number that is passed."""
+    """Yields the grid with its axes exchanged, and with blocks of a constant's size along a number that is passed.
+
+    Also where that changes nothing in this call: in another it does.
+    """
     blocks = {name: int(value) for name, value in step.constants.items() if value.isdecimal() and int(value) > 1}
     sizes = {one.name: int(one.number) for one in step.parameters if one.type.startswith("i") and int(one.number) > 0}
     for axis, size in enumerate(step.grid):
         for other in range(axis):
-            if step.grid[other] != size:
-                grid = list(step.grid)
-                grid[axis], grid[other] = grid[other], size
-                yield f"axes {axis} {other}", replace(step, grid=grid)
+            grid = list(step.grid)
+            grid[axis], grid[other] = grid[other], size
+            yield f"axes {axis} {other}", replace(step, grid=grid)
         by_block = {f"{n} by {b}": -(-whole // block) for n, whole in sizes.items() for b, block in blocks.items()}
         for name, number in (sizes | by_block).items():
-            if number != size:
-                yield f"axis {axis} {name}", replace(step, grid=[*step.grid[:axis], number, *step.grid[axis + 1 :]])
+            yield f"axis {axis} {name}", replace(step, grid=[*step.grid[:axis], number, *step.grid[axis + 1 :]])
 
 
 def _arguments(step: PlannedLaunch) -> Iterator[tuple[str, PlannedLaunch]]:
     """Yields the launch's arguments with two of a type exchanged, or one of them in the other's place as well."""
     for at, one in enumerate(step.parameters):
         for other_at, other in enumerate(step.parameters):
-            alike = one.type == other.type and one.type != "descriptor" and at != other_at
-            if not alike or (one.value, one.buffer, one.offset) == (other.value, other.buffer, other.offset):
+            if one.type != other.type or one.type == "descriptor" or at == other_at:
                 continue
             mine, theirs = replace(other, name=one.name), replace(one, name=other.name)
             changed = [mine if place == at else given for place, given in enumerate(step.parameters)]

@@ -7,6 +7,7 @@ on what is found.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ from grader.course.trial import Trial
 from grader.course.wanted_results import wanted_of
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact
+from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import UNJUDGED
+from grader.processes.faults import ChildEnded, MachineFault
 from grader.ttir.exact_text import NoExactRun
 from grader.ttir.module import BadText
 from grader.ttir.parser import parse
@@ -26,7 +29,7 @@ from grader.wire.messages import Mend
 
 WORK = 200_000  # for all tries of a run: at most about two seconds of a core
 OF_FIRST = 0.8  # of the work that is left, for the first call of a structure
-ENOUGH = 2 / 3  # of the wrong calls have to be tried, and of these to be mended: one edit may not do for all structures
+ENOUGH = 2 / 3  # of the wrong calls have to be mended: an edit may not do for all structures
 BY_NO_CHANCE = 3  # calls of one structure, wrong or right: fewer are right with many an edit
 MOST_CALLS = 16  # that fail, and as many that are right
 MOST_ELEMENTS = 1 << 18  # of a call's tensors
@@ -35,7 +38,7 @@ MOST_ELEMENTS = 1 << 18  # of a call's tensors
 @dataclass(frozen=True)
 class Mended:
     """What is told of mends: the line that holds all of them, their kinds, and how many wrong calls they make right, of
-    how many."""
+    how many that were tried."""
 
     line: int
     kinds: frozenset[str]
@@ -48,6 +51,10 @@ def _structure(text: str, filename: str) -> tuple:
     """Returns the operations of a text and their places."""
     functions = parse(text, filename).functions.values()
     return tuple((one.name, one.place) for function in functions for one in function.walk())
+
+
+def _elements(trial: Trial) -> int:
+    return sum(math.prod(one.shape) for one in trial.data if isinstance(one, Data))
 
 
 @dataclass
@@ -66,11 +73,7 @@ class _Call:
     @property
     def order(self) -> tuple[bool, int]:
         """The key that sorts calls: of which a mend is found soonest comes first."""
-        return not self.has_finding, self.elements
-
-    @cached_property
-    def elements(self) -> int:
-        return sum(one.numel() for one in self.inputs if isinstance(one, torch.Tensor))
+        return not self.has_finding, _elements(self.trial)
 
     @cached_property
     def results(self) -> dict[str, torch.Tensor]:
@@ -98,7 +101,12 @@ class _Search:
             return None
         groups = sorted(
             wrong.items(),
-            key=lambda one: (known[one[0]] < BY_NO_CHANCE, not one[1][0].has_finding, -len(one[1]), one[1][0].elements),
+            key=lambda one: (
+                known[one[0]] < BY_NO_CHANCE,
+                not one[1][0].has_finding,
+                -len(one[1]),
+                _elements(one[1][0].trial),
+            ),
         )
         for structure, calls in groups:
             try:
@@ -116,9 +124,9 @@ class _Search:
                 return None
         total = sum(map(len, wrong.values()))
         lines = {one.line for one in mends}
-        if len(lines) != 1 or 0 in lines or mended < ENOUGH * tried or tried < ENOUGH * total:
+        if len(lines) != 1 or 0 in lines or mended < ENOUGH * total:
             return None
-        return Mended(mends[0].line, frozenset(kinds), mended, total)
+        return Mended(mends[0].line, frozenset(kinds), mended, tried)
 
     def _of_group(self, wrong: list[_Call], right: list[_Call], known: list[Mend]) -> list[Mend]:
         """Returns the mends of calls of one structure, in the lines of those that are known of another, or in any."""
@@ -126,7 +134,7 @@ class _Search:
         lines = sorted({one.line for one in known}) or None
         found = self._of(first, known)
         if not found:
-            found = self._mends(first, int(OF_FIRST * self.work), lines=lines, any=len(lines or ()) == 1)
+            found = self._mends(first, int(OF_FIRST * self.work), lines=lines, first_is_enough=len(lines or ()) == 1)
         for call in [*others, *right]:
             found = self._of(call, found)
         return self._of(first, found, order="reverse", fill="zero")
@@ -140,6 +148,8 @@ class _Search:
             raise _NoTime
         reply = self.run.mends(call.trial, call.inputs, call.results, min(most, self.work), **asked)
         self.work -= reply.spent
+        if reply.out_of_time and "keys" in asked:  # those that were not tried are neither mends nor none
+            raise _NoTime
         return reply.mends
 
 
@@ -152,15 +162,14 @@ def mended(run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial]
     """
     try:
         return _Search(run, work).mended(_by_structure(run, wrong), _by_structure(run, [(one, False) for one in right]))
-    except (NoExactRun, BadText):
+    except (NoExactRun, BadText, ChildEnded, MachineFault):  # it only explains: without it the report stands
         return None
 
 
 def _by_structure(run: Run, trials: Sequence[tuple[Trial, bool]]) -> dict[tuple, list[_Call]]:
     """Returns the calls of each structure, in their order."""
     found: dict[tuple, list[_Call]] = defaultdict(list)
-    for trial, has_finding in trials[:MOST_CALLS]:
+    for trial, has_finding in [one for one in trials if _elements(one[0]) <= MOST_ELEMENTS][:MOST_CALLS]:
         call = _Call(run, trial, run.inputs(trial), has_finding)
-        if call.elements <= MOST_ELEMENTS and not any(isinstance(o, torch.Tensor) and o.is_meta for o in call.inputs):
-            found[call.structure].append(call)
+        found[call.structure].append(call)
     return {one: sorted(calls, key=lambda call: call.order) for one, calls in found.items()}

@@ -6,6 +6,7 @@ import random
 import secrets
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
@@ -39,6 +40,7 @@ from grader.wire.recorded_results import results_by_name
 from grader.wire.reply import Reply, spec_and_bytes, spec_of
 
 RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry
+MENDING_LIMIT = 60.0  # seconds of a core for the tries of a call, whose number is limited
 MOST_AHEAD = 5.0  # seconds of a core to record all foreseen calls and make their kernels' texts: 0.3 to 1 is usual
 # Operations of all interpreted calls of a run, and elements that these yield. Of all right kernels in tests/accepted,
 # 02's grid of few programs takes most operations, 1.1 million, and 27's two walks in one launch most elements, 3.4 Gi.
@@ -249,7 +251,7 @@ class Run:
 
     def mends(
         self, trial: Trial, inputs: list[Argument], results: dict[str, torch.Tensor], work: int,
-        keys: list[str] | None = None, lines: list[int] | None = None, any: bool = False, **options,
+        keys: list[str] | None = None, lines: list[int] | None = None, first_is_enough: bool = False, **options,
     ) -> Reply:  # fmt: skip
         """Returns the reply that tells which edits make an exact call right. `results`: what it should give, by name;
         further arguments as in Mending. Raises NoExactRun."""
@@ -259,8 +261,9 @@ class Run:
             spec, data = spec_and_bytes(name, ref.clone(memory_format=torch.contiguous_format), len(blob))
             expected.append(spec)
             blob += data
-        mending = Mending(expected, work, keys, lines, any)
-        return self._asked_exactly(self._request(trial, recorded, specs, mending=mending, **options), blob)
+        mending = Mending(expected, work, keys, lines, first_is_enough)
+        request = self._request(trial, recorded, specs, mending=mending, **options)
+        return self._asked_exactly(replace(request, limit=MENDING_LIMIT), blob)
 
     def _asked_exactly(self, request: InterpretRequest, blob: bytes) -> Reply:
         try:

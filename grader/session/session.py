@@ -180,10 +180,10 @@ class Grading:
         diagnosis, history = self.diagnosis, self.run.history
         if diagnosis is None or diagnosis.hidden or not mend.is_asked_for(diagnosis.verdict):
             return
-        open_ones = [one.verdict for one in self.failures if not one.hidden and not one.verdict.sampled]
+        of_values = [one.verdict for one in self.failures if not one.hidden and mend.is_of_values(one.verdict)]
         wrong = [
             (trial, verdict.kind == "memory")
-            for trial, verdict in history.failures if any(verdict is one for one in open_ones)
+            for trial, verdict in history.failures if any(verdict is one for one in of_values)
         ]  # fmt: skip
         found = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
         if found is not None:

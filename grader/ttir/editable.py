@@ -74,6 +74,11 @@ class Site:
     def name(self) -> str:
         return self.operation.name
 
+    @property
+    def is_read_again(self) -> bool:
+        """Returns whether the whole text is read again with a change of it: it is more than a step of a block."""
+        return bool(self.operation.regions) or self.is_in_a_fold or self.name in TERMINATORS
+
 
 @dataclass(frozen=True)
 class Change:
@@ -93,6 +98,11 @@ class Editable:
         functions = list(self.module.functions.values())
         self.sites = _Sites(self.lines, functions).found if _count(functions) <= MOST_OPERATIONS else []
         self._new = max(function.values for function in functions)  # the first number that no value has
+        for function in functions:
+            function.values = self._new + MOST_NEW
+        self.groups: dict[str, list[Site]] = {}  # of one piece of the file, by Site.of
+        for site in self.sites:
+            self.groups.setdefault(site.of, []).append(site)
 
     def text(self, change: Change) -> str:
         site = change.site
@@ -105,7 +115,7 @@ class Editable:
         """Returns the operations that stand for the site's, numbered as in its function; None where the whole text has
         to be read again. Raises BadText."""
         site = change.site
-        if change.renamed or site.operation.regions or site.is_in_a_fold or site.name in TERMINATORS:
+        if change.renamed or site.is_read_again:
             return None
         known = {value.name: value for value in site.known}
         used = [known[name] for name in dict.fromkeys(_NAME.findall("\n".join(change.lines))) if name in known]
@@ -117,7 +127,7 @@ class Editable:
         *made, _ = parse(snippet, "").entry.blocks[0].operations
         numbers = dict(enumerate(value.number for value in used))
         for operation in made:
-            results = tuple(self._new + one for one in operation.results)
+            results = tuple(self._new + one - len(used) for one in operation.results)
             numbers |= zip(operation.results, site.operation.results if operation is made[-1] else results)
             operation.operands = tuple(numbers[one] for one in operation.operands)
             operation.results = tuple(numbers[one] for one in operation.results)

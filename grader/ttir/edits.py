@@ -11,21 +11,24 @@ from dataclasses import dataclass
 
 from grader.ttir.editable import SPREADS, Change, Editable, Site, Value
 
+OF_FLOATS = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maxnumf", "arith.minnumf")
+OF_THE_GRID = ("tt.get_program_id", "tt.get_num_programs")
+FUNCTIONS = ("math.exp", "math.exp2", "math.log", "math.log2", "math.sqrt", "math.rsqrt", "math.sin", "math.cos")
 FAMILIES = (
-    ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maxnumf", "arith.minnumf"),
+    OF_FLOATS,
     ("arith.addi", "arith.subi", "arith.muli", "arith.divsi", "arith.remsi", "arith.minsi", "arith.maxsi"),
     ("arith.andi", "arith.ori"),
-    ("tt.get_program_id", "tt.get_num_programs"),
-    ("math.exp", "math.exp2", "math.log", "math.log2", "math.sqrt", "math.rsqrt", "math.sin", "math.cos"),
+    OF_THE_GRID,
+    FUNCTIONS,
 )
 PREDICATES = {"arith.cmpi": range(6), "arith.cmpf": range(1, 7)}  # of signed numbers; ordered
 ORDERED = ("arith.subf", "arith.subi", "arith.divf", "arith.divsi", "arith.remsi", "arith.remf", "tt.dot")
 MORE = {"f": ("arith.mulf", "arith.addf", "arith.subf", "arith.divf"), "i": ("arith.muli", "arith.addi", "arith.subi")}
 # An operation more on the operand of these is one more on what they give.
-HAND_ON = (*SPREADS, "scf.yield", "scf.for", "tt.reduce.return")
+HAND_ON = (*SPREADS, "scf.yield", "tt.reduce.return")
 FLAGS = {"arith.addi": "overflowFlags = #arith.overflow<none>", "arith.addf": "fastmath = #arith.fastmath<none>"}
 FLAGS |= dict.fromkeys(("arith.subi", "arith.muli"), FLAGS["arith.addi"])
-FLAGS |= dict.fromkeys((*FAMILIES[0], *FAMILIES[-1]), FLAGS["arith.addf"])
+FLAGS |= dict.fromkeys((*OF_FLOATS, *FUNCTIONS), FLAGS["arith.addf"])
 LESS = 2  # predicate of arith.cmpi: below, signed
 MOST_MASKS = 200  # of one access
 
@@ -44,23 +47,34 @@ class Edit:
     line: int  # of the file; 0 where it may be that of a function, or that of a call of it
 
 
-def edits(text: Editable, level: int, sites: Iterable[Site]) -> Iterator[Edit]:
-    """Yields the edits of some sites, in their order. `level`, below len(LEVELS): 0 for those that bring in no other
-    value, 1 for other values, 2 for operations more; from level to level there are more of them."""
-    groups: dict[str, list[Site]] = {}
-    for site in sites:
-        if site.operation.place.line:  # a place of the learner's file
-            groups.setdefault(site.of, []).append(site)
-    for of, alike in groups.items():
-        found = [{(one.kind, one.detail): one.change for one in LEVELS[level](site, text)} for site in alike]
-        for kind, detail in found[0] if len(alike) > 1 else ():
-            changes = [one.get((kind, detail)) for one in found]
-            if all(change is not None and not change.renamed for change in changes):
-                line = alike[0].operation.place.line
-                yield Edit(f"{of}#all {kind} {detail}", kind, tuple(filter(None, changes)), line)
-        for site, one in zip(alike, found):
-            for (kind, detail), change in one.items():
-                yield Edit(f"{site.id} {kind} {detail}", kind, (change,), _line_of(kind, site, alike))
+def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
+    """Yields the edits of some groups of sites, in their order.
+
+    `level`, below len(LEVELS): 0 for those that bring in no other value, 1 for other values, 2 for operations more; from
+    level to level there are more of them.
+    """
+    for of in groups:
+        alike = text.groups[of]
+        if not alike[0].operation.place.line:  # no place of the learner's file
+            continue
+        if len(alike) > 1:
+            yield from _of_all(text, level, of, alike)
+        for site in alike:
+            for one in LEVELS[level](site, text):
+                line = _line_of(one.kind, site, alike)
+                yield Edit(f"{site.id} {one.kind} {one.detail}", one.kind, (one.change,), line)
+
+
+def _of_all(text: Editable, level: int, of: str, alike: list[Site]) -> Iterator[Edit]:
+    """Yields the edits that each site of a group has, made in all of them at once."""
+    if alike[0].is_read_again:
+        return
+    found = [{(one.kind, one.detail): one.change for one in LEVELS[level](site, text)} for site in alike]
+    for kind, detail in found[0]:
+        changes = [one.get((kind, detail)) for one in found]
+        if all(change is not None and not change.renamed for change in changes):
+            line = alike[0].operation.place.line
+            yield Edit(f"{of}#all {kind} {detail}", kind, tuple(filter(None, changes)), line)
 
 
 def _line_of(kind: str, site: Site, alike: list[Site]) -> int:
@@ -91,8 +105,8 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
     for predicate in PREDICATES.get(site.name, ()):
         if predicate != attributes["predicate"]:
             yield _one(site, "comparison", predicate, _with_number(site, "predicate", predicate))
-    if site.name in FAMILIES[3] or (site.name in ("tt.reduce", "tt.scan") and _is_square(site)):
-        for axis in range(3 if site.name in FAMILIES[3] else 2):
+    if site.name in OF_THE_GRID or (site.name in ("tt.reduce", "tt.scan") and _is_square(site)):
+        for axis in range(3 if site.name in OF_THE_GRID else 2):
             if axis != attributes["axis"]:
                 yield _one(site, "axis", axis, _with_number(site, "axis", axis))
     for family in FAMILIES:
@@ -120,13 +134,14 @@ def _numbers(site: Site, at: int, operand: str, type: str, text: Editable) -> It
     held, element = text.constants.get(operand), _element(type)
     if held is None or "!tt.ptr" in type or element == "i1":
         return
+    # By what they are, for a number that stands for a block size is another one in another text.
     if element[0] == "i":
-        others = [str(one) for one in dict.fromkeys((0, 1, held - 1, held + 1, 2 * held, -1)) if one != held]
+        numbers = {"0": 0, "1": 1, "-1": -1, "less": held - 1, "more": held + 1, "twice": 2 * held}
+        others = {what: str(number) for what, number in numbers.items()}
     else:
-        numbers = {0.0: "0.000000e+00", 1.0: "1.000000e+00", -1.0: "-1.000000e+00", float("-inf"): _lowest(element)}
-        others = [as_text for number, as_text in numbers.items() if number != held]
-    for other in others:
-        yield _one(site, "number", f"{at} {other}", *_with_new(site, at, _constant(_new(at), other, type)))
+        others = {"0": "0.000000e+00", "1": "1.000000e+00", "-1": "-1.000000e+00", "lowest": _lowest(element)}
+    for what, other in others.items():
+        yield _one(site, "number", f"{at} {what}", *_with_new(site, at, _constant(_new(at), other, type)))
 
 
 def _masks(site: Site) -> Iterator[_One]:

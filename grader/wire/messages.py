@@ -163,15 +163,15 @@ class Mending:
     """Edits of a call's texts that are tried, one at a time, for those that make the call right.
 
     `results`: what the call should give, floats in float64, in the blob. `keys`: of the edits, None: all. `lines`: that
-    an edit may be in, None: in any. `work`: after which no other is tried; see grader/interpreter/mends.py. `any`: the
-    first is enough.
+    an edit may be in, None: in any. `work`: after which no other is tried; see grader/interpreter/mends.py.
+    `first_is_enough`: none is looked for after the first.
     """
 
     results: list[TensorSpec]
     work: int
     keys: list[str] | None = None
     lines: list[int] | None = None
-    any: bool = False
+    first_is_enough: bool = False
 
     def to_json(self) -> dict:
         return {**asdict(self), "results": [spec.to_json() for spec in self.results]}
@@ -184,7 +184,7 @@ class Mending:
 
 @dataclass(frozen=True)
 class Mend:
-    """An edit of a kernel's text that makes a call right. `key`: the same in texts of the kernel for other calls.
+    """An edit of a kernel's text, or of a launch, by its key: the same in texts of the kernel for other calls.
 
     `kind`: what it changes, one of grader/ttir/edits.py, or the grid or an argument of a launch.
     """

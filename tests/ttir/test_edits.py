@@ -17,7 +17,7 @@ def some(texts) -> dict[str, Editable]:
 
 
 def all_edits(text: Editable) -> list[Edit]:
-    return [edit for level in range(len(LEVELS)) for edit in edits(text, level, text.sites)]
+    return [edit for level in range(len(LEVELS)) for edit in edits(text, level, text.groups)]
 
 
 def operations(text: str) -> list[Operation]:
