@@ -50,8 +50,8 @@ class Edit:
 def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
     """Yields the edits of some groups of sites, in their order.
 
-    `level`, below len(LEVELS): 0 for those that bring in no other value, 1 for other values, 2 for operations more; from
-    level to level there are more of them.
+    `level`, below len(LEVELS): 0 for those that bring in no other value, 1 for other values, 2 for operations more:
+    from level to level there are more of them.
     """
     for of in groups:
         alike = text.groups[of]
