@@ -24,6 +24,11 @@ class MendedLine(Sentence):
     ALL = "With {change} in line {line}, every wrong call that was tried comes out right, rounding aside."
 
 
+def is_mended(verdict: Verdict) -> bool:
+    """Returns whether the verdict's line is that of a mend: where a mistake was made, and not where it shows."""
+    return any(isinstance(one.sentence, MendedLine) for one in verdict.said)
+
+
 def is_of_values(verdict: Verdict) -> bool:
     """Returns whether a call was carried out in full, and came out wrong: nothing else can be mended."""
     return verdict.kind in (*KINDS, "cause") and not verdict.sampled

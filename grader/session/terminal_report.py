@@ -14,6 +14,7 @@ from grader.explain.causes import Cause
 from grader.explain.fence_words import is_whole, told
 from grader.explain.idle_options import idle_options
 from grader.explain.medal_words import told_medal
+from grader.explain.mend import is_mended
 from grader.explain.printing_kernels import nothing_shown, printing_lines
 from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
 from grader.progress import progress
@@ -189,7 +190,7 @@ def _next(grading: Grading) -> str:
         if not worst.line:
             return f"Next: edit {path} and run it again.{_hint(folder, failed)}"
         # The line of a bad access or of an exception is where a mistake shows, and not always where it was made.
-        later = worst.kind in SHOWN_LATER or worst.id == Cause.DOES_NOT_COMPILE
+        later = (worst.kind in SHOWN_LATER or worst.id == Cause.DOES_NOT_COMPILE) and not is_mended(worst)
         then = "or what leads to it." if later else "and run it again."
         return f"Next: edit {path}:{worst.line} {then}{_hint(folder, failed)}"
     if grading.unjudged is not None:

@@ -196,6 +196,16 @@ def test_a_syntax_error_shows_the_line_once(course):
     assert "FAIL" not in done.out and "Traceback" not in done.out
 
 
+def test_the_line_of_a_mend_is_where_to_edit(course):
+    wrong = (ROOT / SOFTMAX).read_text().replace("mask=mask, other", "mask=cols <= N, other", 1)
+    write(course, "03_softmax", wrong)
+    done = run("exercises/03_softmax", cwd=course)
+    line = next(number for number, text in enumerate(wrong.splitlines(), 1) if "cols <= N" in text)
+    assert f" in line {line}, every wrong call that was tried comes out right, rounding aside." in done.out
+    assert done.lines[-1].startswith(f"  Next: edit exercises/03_softmax/softmax.py:{line} and run it again.")
+    assert "rounding aside" not in run("exercises/03_softmax", "--no-mend", cwd=course).out
+
+
 def test_large_sizes_wait_for_the_tests_above_where_there_is_no_gpu_either(course):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     write(course, "01_masked_add", text.replace("x + y, mask", "x - y, mask"))
