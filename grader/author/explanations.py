@@ -27,7 +27,7 @@ LINES = RIGHT, WRONG, NONE = "right", "wrong", "none"
 
 @dataclass(frozen=True)
 class Explained:
-    """Holds what a learner is told of a wrong kernel. `named`: one of NAMED; `line`: one of LINES.
+    """An explanation of a wrong kernel, as a learner is told it. `named`: one of NAMED; `line`: one of LINES.
 
     A mistake that nobody foresaw has no expected name: it counts as named falsely if it is named with a line that holds
     no mistake. Whether its sentence is true has to be read.

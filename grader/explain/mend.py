@@ -10,7 +10,7 @@ from grader.sentences import Sentence
 from grader.submission.text import Submission
 
 KINDS = ("memory", "guess", "values")  # of verdicts that say what was seen, and not where it comes from
-# What is said of an edit, by its kind: never what it is.
+# These words name an edit by its kind, and never say what the edit is.
 CHANGES = {
     "comparison": "another comparison", "axis": "another axis", "operation": "another operation",
     "order": "another order of its operands", "number": "another number", "mask": "a mask", "other": "an `other`",

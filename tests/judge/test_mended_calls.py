@@ -56,7 +56,7 @@ def row_sum(x):
     return z
 """
 
-# What is changed, and the part of the text in whose line the mend is.
+# Each case states the change, and a part of the line that the report has to tell.
 OF_COPIES = {
     "a comparison": ("cols < N", "cols != N", "inside ="),
     "a value": ("mask=inside)\n    tl.store", "mask=rows < M)\n    tl.store", "x = tl.load"),
