@@ -37,8 +37,8 @@ MOST_ELEMENTS = 1 << 18  # of a call's tensors
 
 @dataclass(frozen=True)
 class Mended:
-    """A line that holds all mends of a run. `kinds`: what the mends change. `calls`: how many wrong calls they make right,
-    `of` how many that were tried."""
+    """A line that holds all mends of a run. `kinds`: what the mends change. `calls`: how many wrong calls they make
+    right, `of` how many that were tried."""
 
     line: int
     kinds: frozenset[str]
