@@ -37,7 +37,7 @@ A_TRY, LANES = 60, 1 << 14  # work: of making an edit, and elements that take as
 MOST_SECONDS = 0.1  # of a core for one try, or LONGER than the call takes as it is
 LONGER = 4
 NEAR, OFF = 14, 1 << 30  # how many values lie between an access and what it is made of; OFF: all other operations
-MOST_FOUND = 60  # of a call that does not tell much
+MOST_FOUND = 24  # of a call that does not tell much
 OF_LARGEST, OF_ITSELF = 1e-9, 1e-6  # how far an exact result may be off: constants of fp32 need it
 NOT_MEANT = (BadText, Unsupported, ArithmeticError, ValueError, LookupError, TypeError, AttributeError, MemoryError)
 
@@ -89,7 +89,7 @@ class Mender:
             for number, one in self.kernels.items():
                 for edit in edits(one.editable, level, chosen(number, nearest, farthest)):
                     mend = Mend(f"{number} {edit.key}", edit.kind, edit.line)
-                    if is_wanted(mend):
+                    if is_wanted(mend) and not (keys is None and edit.is_idle):
                         yield mend, partial(self._is_right_with, number, edit)
 
         def chosen(number: int, nearest: float, farthest: float) -> list[str]:
@@ -145,7 +145,10 @@ def mends(
     """Returns the fields of the reply to a request for mends. Raises BadText, Unsupported."""
     expected = {spec.name: _array(spec, blob) for spec in asked.results}
     stages = [int(one.recipe.options.get("num_stages", 1)) for one in recorded.kernels]
-    kernels = {n: PatchedKernel(text, request.filename, stages[n]) for n, text in enumerate(texts) if text}
+    sizes = {step.kernel: _sizes(step) for step in recorded.steps if isinstance(step, PlannedLaunch)}
+    kernels = {
+        n: PatchedKernel(text, request.filename, stages[n], sizes.get(n, {})) for n, text in enumerate(texts) if text
+    }
     return Mender(request, recorded, kernels, inputs, expected).mends(asked)
 
 
@@ -200,8 +203,8 @@ def are_alike(out: np.ndarray, expected: np.ndarray) -> bool:
 class PatchedKernel:
     """A kernel that is ready to run, with one edit at a time."""
 
-    def __init__(self, text: str, filename: str, stages: int) -> None:
-        self.filename, self.stages, self.editable = filename, stages, Editable(text, filename)
+    def __init__(self, text: str, filename: str, stages: int, sizes: dict[str, int]) -> None:
+        self.filename, self.stages, self.editable = filename, stages, Editable(text, filename, sizes)
         self.kernel = ReadyKernel(self.editable.module, stages)
         self._places = {step.operation: block for block in self.kernel.blocks for step in block.steps}
 
@@ -268,7 +271,7 @@ def _grids(step: PlannedLaunch) -> Iterator[tuple[str, PlannedLaunch]]:
 
     Also where that changes nothing in this call: in another it does.
     """
-    blocks = {name: int(value) for name, value in step.constants.items() if value.isdecimal() and int(value) > 1}
+    blocks = {name: size for name, size in _sizes(step).items() if size > 1}
     sizes = {one.name: int(one.number) for one in step.parameters if one.type.startswith("i") and int(one.number) > 0}
     for axis, size in enumerate(step.grid):
         for other in range(axis):
@@ -278,6 +281,11 @@ def _grids(step: PlannedLaunch) -> Iterator[tuple[str, PlannedLaunch]]:
         by_block = {f"{n} by {b}": -(-whole // block) for n, whole in sizes.items() for b, block in blocks.items()}
         for name, number in (sizes | by_block).items():
             yield f"axis {axis} {name}", replace(step, grid=[*step.grid[:axis], number, *step.grid[axis + 1 :]])
+
+
+def _sizes(step: PlannedLaunch) -> dict[str, int]:
+    """Returns the whole numbers that were compiled into a kernel, by name."""
+    return {name: int(value) for name, value in step.constants.items() if value.isdecimal()}
 
 
 def _arguments(step: PlannedLaunch) -> Iterator[tuple[str, PlannedLaunch]]:

@@ -26,10 +26,12 @@ from grader.ttir.exact_text import NoExactRun
 from grader.ttir.module import BadText
 from grader.ttir.parser import parse
 from grader.wire.messages import Mend
+from grader.wire.recorded_parts import PlannedLaunch
 
 WORK = 200_000  # for all tries of a run: at most about two seconds of a core
 OF_FIRST = 0.8  # of the work that is left, for the first call of a structure
 ENOUGH = 2 / 3  # of the wrong calls have to be mended: an edit may not do for all structures
+FIRSTS = 2  # wrong calls of a structure whose edits are all tried: many an edit makes a small one right
 BY_NO_CHANCE = 3  # calls of one structure, wrong or right: fewer are right with many an edit
 MOST_CALLS = 16  # that fail, and as many that are right
 MOST_ELEMENTS = 1 << 18  # of a call's tensors
@@ -71,9 +73,14 @@ class _Call:
         return tuple(_structure(kernel.source, self.run.filename) for kernel in kernels if kernel.source)
 
     @property
-    def order(self) -> tuple[bool, int]:
-        """The key that sorts calls: of which a mend is found soonest comes first."""
-        return not self.has_finding, _elements(self.trial)
+    def order(self) -> tuple[bool, bool, int]:
+        """The key that sorts calls. One program may be right by many an edit; then what is found soonest comes first."""
+        return self._programs < 2, not self.has_finding, _elements(self.trial)
+
+    @property
+    def _programs(self) -> int:
+        steps = self.run.recorded_call(self.trial, self.inputs).call.steps
+        return sum(math.prod(step.grid) for step in steps if isinstance(step, PlannedLaunch))
 
     @cached_property
     def results(self) -> dict[str, torch.Tensor]:
@@ -130,14 +137,25 @@ class _Search:
 
     def _of_group(self, wrong: list[_Call], right: list[_Call], known: list[Mend]) -> list[Mend]:
         """Returns the mends of calls of one structure, in the lines of those that are known of another, or in any."""
-        first, *others = wrong
         lines = sorted({one.line for one in known}) or None
-        found = self._of(first, known)
-        if not found:
-            found = self._mends(first, int(OF_FIRST * self.work), lines=lines, first_is_enough=len(lines or ()) == 1)
-        for call in [*others, *right]:
-            found = self._of(call, found)
-        return self._of(first, found, order="reverse", fill="zero")
+        refuted = wrong  # the first one tells the edits
+        for _ in range(FIRSTS):
+            first, *others = refuted
+            found = self._of(first, known)
+            if not found:
+                found = self._mends(
+                    first, int(OF_FIRST * self.work), lines=lines, first_is_enough=len(lines or ()) == 1
+                )
+            for call in others:
+                before, found = found, self._of(call, found)
+                if before and not found:  # this one tells more
+                    refuted = [call, *(one for one in refuted if one is not call)]
+                    break
+            else:
+                for call in right:
+                    found = self._of(call, found)
+                return self._of(first, found, order="reverse", fill="zero")
+        return []
 
     def _of(self, call: _Call, mends: list[Mend], **options) -> list[Mend]:
         """Returns those of these mends that make a call right, or leave it right."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +21,7 @@ MOST_NEW = 64  # values that an edit adds
 NUMBERS = ("arith.constant", "tt.get_program_id", "tt.get_num_programs", "tt.make_range")
 FOLDS = ("tt.reduce", "tt.scan", "tt.map_elementwise")
 SPREADS = ("tt.splat", "tt.broadcast", "tt.expand_dims")  # give the same numbers in another shape
+SIZE = "%size."  # begins the names of parameters that were compiled into a kernel
 _NAME = re.compile(r"%[\w$.\-]+(?:#\d+)?")
 _LOCATION = re.compile(r"loc\(#\w+\)$")
 _SNIPPET = """"builtin.module"() ({{
@@ -38,7 +39,7 @@ class Value:
     """A value that is known at a place. `id`: the same in texts of one kernel for other calls.
 
     `same`: equal for values that are computed alike. `is_named`: it is a variable of the file, a number, or one of
-    these in another shape, and no part of an expression.
+    these in another shape, and no part of an expression. `is_parameter`: of the kernel, compiled into it or not.
     """
 
     name: str  # with its %
@@ -90,11 +91,16 @@ class Change:
 
 
 class Editable:
-    """The text of one kernel. Raises BadText for what is no text."""
+    """The text of one kernel. `sizes`: the parameters that were compiled into it as whole numbers, by name.
 
-    def __init__(self, text: str, filename: str) -> None:
-        self.lines = text.split("\n")
-        self.module = parse(text, filename)
+    They become values again: what has a 1 for a stride in one call reads it from a parameter in another. Raises BadText
+    for what is no text.
+    """
+
+    def __init__(self, text: str, filename: str, sizes: Mapping[str, int]) -> None:
+        self.sizes = {SIZE + name: size for name, size in sizes.items() if size < 1 << 31}
+        self.lines = _with_sizes(text.split("\n"), self.sizes)
+        self.module = parse("\n".join(self.lines), filename)
         functions = list(self.module.functions.values())
         self.sites = _Sites(self.lines, functions).found if _count(functions) <= MOST_OPERATIONS else []
         self._new = max(function.values for function in functions)  # the first number that no value has
@@ -145,6 +151,16 @@ class Editable:
                 if len(numbers) == 1:
                     found[site.result] = numbers[0]
         return found
+
+
+def _with_sizes(lines: list[str], sizes: Mapping[str, int]) -> list[str]:
+    """Returns the lines of a text whose kernel begins with these constants."""
+    kernel = next((at for at, line in enumerate(lines) if 'sym_visibility = "public"' in line), len(lines)) + 2
+    made = (
+        f'    {name} = "arith.constant"() <{{value = {size} : i32}}> : () -> i32 loc(unknown)'
+        for name, size in sizes.items()
+    )
+    return [*lines[:kernel], *made, *lines[kernel:]]
 
 
 def _count(functions: list[Function]) -> int:
@@ -210,7 +226,9 @@ class _Sites:
         numbers = now.regions[now.region][now.block].arguments
         of, is_parameter = now.site.id if now.site is not None else "", now.site is None and now.block == 0
         for at, (name, type, number) in enumerate(zip(names, types, numbers)):
-            self._known.append(Value(name, type, number, f"{of} {now.block} {at}", name, is_parameter=is_parameter))
+            # Which parameters a kernel has differs by call; what they are called does not.
+            id = name.removeprefix("%") if is_parameter else f"{of} {now.block} {at}"
+            self._known.append(Value(name, type, number, id, name, is_parameter=is_parameter))
         now.block += 1
 
     def _close(self, types: str) -> None:
@@ -226,6 +244,10 @@ class _Sites:
         site.types = _listed(before)
         classes = {value.name: value.same for value in site.known}
         for at, (name, type) in enumerate(zip(result_names(results) if results else [], _listed(after))):
+            if name.startswith(SIZE):
+                id = name.removeprefix(SIZE)
+                self._known.append(Value(name, type, site.operation.results[at], id, name, is_parameter=True))
+                return
             same = name
             if not site.operation.regions and site.name not in ("tt.load", "tt.call"):
                 attributes = site.line.partition(") <{")[2].partition("}> : ")[0]

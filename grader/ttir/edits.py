@@ -38,13 +38,15 @@ class Edit:
     """An edit of one operation, or the same edit of all operations that the same piece of the file has become.
 
     `key`: the same in texts of one kernel for other calls. `kind`: what is changed: comparison, axis, operation, order
-    (of operands), number, mask, other, less (without it), value, more (an operation more).
+    (of operands), number, mask, other, less (without it), value, more (an operation more). `is_idle`: it changes
+    nothing in this call, and something in others.
     """
 
     key: str
     kind: str
     changes: tuple[Change, ...]
     line: int  # of the file; 0 where it may be that of a function, or that of a call of it
+    is_idle: bool = False
 
 
 def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
@@ -62,7 +64,7 @@ def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
         for site in alike:
             for one in LEVELS[level](site, text):
                 line = _line_of(one.kind, site, alike)
-                yield Edit(f"{site.id} {one.kind} {one.detail}", one.kind, (one.change,), line)
+                yield Edit(f"{site.id} {one.kind} {one.detail}", one.kind, (one.change,), line, one.is_idle)
 
 
 def _of_all(text: Editable, level: int, of: str, alike: list[Site]) -> Iterator[Edit]:
@@ -91,10 +93,11 @@ class _One:
     kind: str
     detail: str
     change: Change
+    is_idle: bool = False
 
 
-def _one(site: Site, kind: str, detail: object, *lines: str) -> _One:
-    return _One(kind, str(detail), Change(site, lines))
+def _one(site: Site, kind: str, detail: object, *lines: str, is_idle: bool = False) -> _One:
+    return _One(kind, str(detail), Change(site, lines), is_idle)
 
 
 # ---- level 0: nothing else is brought in -----------------------------------------------------------------------------
@@ -183,18 +186,22 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
     for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
         for value in _distinct(site):
             if value.type == type and value.same != same.get(operand, operand):
-                yield _one(site, "value", f"{at} {value.id}", _with_operand(site, at, value.name))
-        if operand in text.constants and type.startswith("tensor") and "!tt.ptr" not in type:
-            yield from _spread_values(site, at, type)
+                is_idle = value.name in text.sizes and text.sizes[value.name] == text.constants.get(operand)
+                yield _one(site, "value", f"{at} {value.id}", _with_operand(site, at, value.name), is_idle=is_idle)
+        may_be_spread = operand in text.constants or site.name == "arith.cmpi"
+        if may_be_spread and type.startswith("tensor") and "!tt.ptr" not in type:
+            yield from _spread_values(site, at, type, text)
 
 
-def _spread_values(site: Site, at: int, type: str) -> Iterator[_One]:
-    """Yields numbers, rows and columns that the kernel knows, spread over the shape of a constant block."""
-    sizes, element = _sizes(type), _element(type)
-    for value in _distinct(site):
+def _spread_values(site: Site, at: int, type: str, text: Editable) -> Iterator[_One]:
+    """Yields numbers, rows and columns that the kernel knows, spread over the shape of a constant block; its parameters
+    alone where another block is compared."""
+    sizes, element, held = _sizes(type), _element(type), text.constants.get(site.operands[at])
+    for value in _distinct(site) if held is not None else (one for one in site.known if one.is_parameter):
         if value.type == element:
             made = _line(_new(at), "tt.splat", [value.name], [element], type)
-            yield _one(site, "value", f"{at} splat {value.id}", *_with_new(site, at, made))
+            is_idle = held is not None and text.sizes.get(value.name) == held
+            yield _one(site, "value", f"{at} splat {value.id}", *_with_new(site, at, made), is_idle=is_idle)
         for axis, size in enumerate(sizes if len(sizes) == 2 else ()):
             if value.type == f"tensor<{size}x{element}>":
                 flat = [size, "1"] if axis == 0 else ["1", size]
@@ -222,11 +229,14 @@ def _more(site: Site, text: Editable) -> Iterator[_One]:
     for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
         if at == 0 or site.name not in ("arith.mulf", "arith.muli"):  # a factor is one of both operands
             for value in _distinct(site):
-                yield from _one_more(site, at, operand, type, value)
+                yield from _one_more(site, at, operand, type, value, text.sizes.get(value.name))
 
 
-def _one_more(site: Site, at: int, operand: str, type: str, value: Value) -> Iterator[_One]:
-    """Yields operations of an operand and a value: a sum, a product, an offset, another condition."""
+def _one_more(site: Site, at: int, operand: str, type: str, value: Value, size: int | None) -> Iterator[_One]:
+    """Yields operations of an operand and a value: a sum, a product, an offset, another condition.
+
+    `size`: that was compiled into the kernel as this value: a block's, or a stride of 1. It is a factor.
+    """
     element = _element(type)
     if "!tt.ptr" in type:
         if value.type == _like(type, "i32"):
@@ -234,15 +244,17 @@ def _one_more(site: Site, at: int, operand: str, type: str, value: Value) -> Ite
             yield _one(site, "more", f"{at} tt.addptr {value.id}", *_with_new(site, at, made))
         return
     names = ("arith.andi",) if element == "i1" else MORE["i" if element[0] == "i" else "f"]
+    names = names if size is None else names[:1]
     if value.type == type:
         for name in names if value.name != operand else names[:2] if element != "i1" else ():
             made = _line(_new(at), name, [operand, value.name], [type] * 2, type, FLAGS.get(name, ""))
-            yield _one(site, "more", f"{at} {name} {value.id}", *_with_new(site, at, made))
+            yield _one(site, "more", f"{at} {name} {value.id}", *_with_new(site, at, made), is_idle=size == 1)
     elif value.is_parameter and value.type == element != "i1":
         wide = _line("%mend", "tt.splat", [value.name], [element], type)
         for name in names[:2]:
             made = _line(_new(at), name, [operand, "%mend"], [type] * 2, type, FLAGS.get(name, ""))
-            yield _one(site, "more", f"{at} {name} splat {value.id}", wide, *_with_new(site, at, made))
+            lines = wide, *_with_new(site, at, made)
+            yield _one(site, "more", f"{at} {name} splat {value.id}", *lines, is_idle=size == 1)
 
 
 LEVELS = (_few, _values, _more)

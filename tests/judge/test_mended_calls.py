@@ -31,8 +31,8 @@ def copy_kernel(x_ptr, z_ptr, M, N, xm, xn, zm, zn, ROWS: tl.constexpr, COLS: tl
 
 def strided_copy(x, z):
     M, N = x.shape
-    grid = triton.cdiv(M, 32), triton.cdiv(N, 32)
-    copy_kernel[grid](x, z, M, N, *x.stride(), *z.stride(), ROWS=32, COLS=32)
+    grid = triton.cdiv(M, 16), triton.cdiv(N, 64)
+    copy_kernel[grid](x, z, M, N, *x.stride(), *z.stride(), ROWS=16, COLS=64)
     return z
 """
 
@@ -60,9 +60,10 @@ def row_sum(x):
 OF_COPIES = {
     "a comparison": ("cols < N", "cols != N", "inside ="),
     "a value": ("mask=inside)\n    tl.store", "mask=rows < M)\n    tl.store", "x = tl.load"),
-    "a grid": ("triton.cdiv(N, 32)", "N // 32", "copy_kernel[grid]"),
+    "a grid": ("triton.cdiv(N, 64)", "N // 64", "copy_kernel[grid]"),
     "a stride is left out": ("rows * xm + cols", "rows + cols", "from_here ="),
     "an operation": ("rows * zm + cols * zn", "rows * zm - cols * zn", "to_there ="),
+    "a block's size": ("tl.program_id(1) * COLS", "tl.program_id(1) * ROWS", "left ="),
     "an axis": ("left = tl.program_id(1)", "left = tl.program_id(2)", "left ="),
 }
 OF_SUMS = {

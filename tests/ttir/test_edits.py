@@ -13,7 +13,9 @@ from grader.ttir.parser import parse
 @pytest.fixture(scope="module")
 def some(texts) -> dict[str, Editable]:
     """Texts of all kinds that are not long."""
-    return {name: Editable(text, "kernels.py") for name, text in sorted(texts.items())[::3] if text.count("\n") < 120}
+    return {
+        name: Editable(text, "kernels.py", {}) for name, text in sorted(texts.items())[::3] if text.count("\n") < 120
+    }
 
 
 def all_edits(text: Editable) -> list[Edit]:
@@ -26,7 +28,7 @@ def operations(text: str) -> list[Operation]:
 
 def test_each_operation_of_a_text_is_a_site_with_its_operands_and_types(texts):
     for text in texts.values():
-        editable = Editable(text, "kernels.py")
+        editable = Editable(text, "kernels.py", {})
         walked = [one for function in editable.module.functions.values() for one in function.walk()]
         if len(walked) > MOST_OPERATIONS:
             assert editable.sites == []
@@ -86,4 +88,4 @@ def test_keys_tell_edits_apart(some):
 @pytest.mark.parametrize("text", ["", "no text", '"builtin.module"() ({'])
 def test_what_is_no_text_has_no_edits(text):
     with pytest.raises(BadText):
-        Editable(text, "kernels.py")
+        Editable(text, "kernels.py", {})
