@@ -74,7 +74,7 @@ class _Call:
 
     @property
     def order(self) -> tuple[bool, bool, int]:
-        """The key that sorts calls. One program may be right by many an edit; then what is found soonest comes first."""
+        """The key that sorts calls: many an edit makes one program right; then what is found soonest comes first."""
         return self._programs < 2, not self.has_finding, _elements(self.trial)
 
     @property
