@@ -55,7 +55,8 @@ class SplitSoftmax(Sentence):
         "alone leaves the maximum -inf and the sum 0."
     )
     HOLLOW_BLOCK = (
-        "{name} holds NaN: a block of x holds nothing but -inf. As long as a maximum is -inf, (-inf) - (-inf) is NaN."
+        "{name} holds NaN: a block of x holds nothing but -inf. As long as a maximum is -inf, (-inf) - (-inf) is NaN, "
+        "and so is 0 times exp(inf)."
     )
 
 

@@ -101,6 +101,12 @@ def test_a_program_whose_elements_should_all_be_equal_is_not_blamed_for_it(bench
     assert verdict.outcome == FAIL and verdict.id == "low-precision"
 
 
+def test_zeros_do_not_tell_that_the_lanes_of_a_program_read_the_same(bench):
+    change = ("tile, mask", "tl.where(tl.program_id(0) > 0, tile, 0), mask")
+    verdict = judged(bench, "02_strided_blocks", change, normal(64, 200), output(64, 200))
+    assert verdict.outcome == FAIL and "its lanes should differ" not in verdict.lines[0], verdict.lines
+
+
 def judged(bench, id: str, change: tuple[str, str], *data, **constants) -> Verdict:
     """Of the solution with one change; the first place counts."""
     text = (ROOT / "solutions" / id / f"{id[3:]}.py").read_text()

@@ -26,7 +26,9 @@ class Exponentials(Sentence):
     """Sentences about softmax; {sums} says what the results sum to, and {whole} is what sums to 1."""
 
     OVERFLOWS = "exp overflows: subtract the maximum of {whole} before exponentiating, so that no exponent is above 0."
-    INF_MINUS_INF = "{name} holds NaN, and {whole} holds -inf: somewhere (-inf) - (-inf) is computed, and that is NaN."
+    INF_MINUS_INF = (
+        "{name} holds NaN, and {whole} holds -inf: somewhere (-inf) - (-inf) or 0 times inf is computed, and that is NaN."
+    )
     UNDERFLOWS = (
         "exp underflows: every exponential of {whole} is 0, and 0 / 0 is NaN. Subtract the maximum of {whole} itself, "
         "that of its own lanes only: a maximum that begins with 0 never falls below it."
