@@ -30,8 +30,8 @@ MOST_PAGED = 160 << 20  # bytes of the pages of one buffer
 MOST_LANES = 1 << 25  # elements that the operations of a launch yield; no further program is begun after that
 MOST_LANES_OF_ONE = 1 << 26  # a program that goes on for this many more is given up
 MOST_STEPS = 100_000  # operations of a launch: a program that goes through millions of rows is left to a GPU
+LONG_AXIS = 256  # programs along an axis, of which two are chosen for their distance
 MOST_NUMBERED = 1 << 31  # only programs below this number are chosen
-APART = (1 << 20, 1 << 16, 1 << 10, 1 << 8)  # distances of programs whose numbers have the same lower bits
 
 
 class SampledCall(InterpretedCall):
@@ -123,19 +123,18 @@ def programs_of(grid: tuple[int, ...], count: int, seed: int) -> list[int]:
     corners = [(c * y + b) * x + a for c in (0, z - 1) for b in (0, y - 1) for a in (0, x - 1)]
     numbers = np.random.default_rng(seed)
     drawn = (int(number) for number in numbers.integers(0, total, 8 * count))
-    chosen = dict.fromkeys(itertools.chain([0, total - 1], corners, _powers_apart(grid, numbers), drawn))
+    apart = itertools.chain(*(_a_power_apart(grid, axis, numbers) for axis in range(3)))
+    chosen = dict.fromkeys(itertools.chain([0, total - 1], corners, apart, drawn))
     return [number for number in chosen if number < MOST_NUMBERED][:count]
 
 
-def _powers_apart(grid: tuple[int, ...], numbers: np.random.Generator) -> list[int]:
-    """Returns the number of a random program, and of programs that lie these distances further along the longest
-    axis."""
-    axis = max(range(len(grid)), key=lambda axis: grid[axis])
-    distances = [distance for distance in APART if distance < grid[axis]]
-    if not distances:
+def _a_power_apart(grid: tuple[int, ...], axis: int, numbers: np.random.Generator) -> list[int]:
+    """Returns the numbers of two programs that lie the largest power of two apart along an axis: whoever reads fewer
+    bits of its number takes the second for the first."""
+    if grid[axis] < LONG_AXIS:
         return []
+    distance = 1 << (grid[axis] - 1).bit_length() - 1
     first = [int(numbers.integers(0, length)) for length in grid]
-    first[axis] = int(numbers.integers(0, grid[axis] - distances[0]))
-    step = math.prod(grid[:axis])
+    first[axis] = int(numbers.integers(0, grid[axis] - distance))
     number = first[0] + grid[0] * (first[1] + grid[1] * first[2])
-    return [number + step * distance for distance in (0, *distances)]
+    return [number, number + math.prod(grid[:axis]) * distance]

@@ -27,7 +27,7 @@ class Exponentials(Sentence):
 
     OVERFLOWS = "exp overflows: subtract the maximum of {whole} before exponentiating, so that no exponent is above 0."
     INF_MINUS_INF = (
-        "{name} holds NaN, and {whole} holds -inf: somewhere (-inf) - (-inf) or 0 times inf is computed, and that is NaN."
+        "{name} holds NaN, and {whole} holds -inf: somewhere (-inf) - (-inf) or 0 * inf is computed, which is NaN."
     )
     UNDERFLOWS = (
         "exp underflows: every exponential of {whole} is 0, and 0 / 0 is NaN. Subtract the maximum of {whole} itself, "
