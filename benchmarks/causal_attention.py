@@ -25,8 +25,8 @@ B, H, HK, S, D, WINDOW, CAP = 1, 32, 8, 8192, 128, 1024, 50.0
 ROUNDS = 30
 FILES = {
     "the solution": "solutions/26_causal_attention/causal_attention.py",
-    "all tiles visited": "tests/gates/26_causal_attention/causal_attention.py",
-    "mask on cut tiles only": "tests/accepted/26_causal_attention/cut_tiles_last.py",
+    "all tiles visited": "solutions/26_causal_attention/unwanted.py",
+    "mask on cut tiles only": "solutions/26_causal_attention/accepted/cut_tiles_last.py",
 }
 BACKENDS = {"SDPA flash": SDPBackend.FLASH_ATTENTION, "SDPA cuDNN": SDPBackend.CUDNN_ATTENTION}
 

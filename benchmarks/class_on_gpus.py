@@ -52,10 +52,10 @@ def write_reference(submissions: Path, copies: int, only: Collection[str] = ()) 
     for folder in all_folders(ROOT):
         if only and folder.number not in only:
             continue
-        accepted = sorted((ROOT / "tests/accepted" / folder.id).glob("*.py"))[:3]
+        accepted = sorted(folder.accepted_folder.glob("*.py"))[:3]
         mutants = [mutant.text for mutant in mutants_of(folder)]
         spread = mutants[:: max(1, len(mutants) // 5)][:5]
-        unwanted = ROOT / "tests/gates" / folder.id / f"{folder.name}.py"
+        unwanted = folder.unwanted_file
         texts = [path.read_text() for path in (folder.solution_file, unwanted, *accepted)]
         for kind, text in enumerate([*texts, *spread]):
             for copy in range(copies):

@@ -25,12 +25,12 @@ KERNELS = {
     "05, large tiles": "solutions/05_grouped_matmul/ladder/4_large_tiles.py",
     "05, the solution": "solutions/05_grouped_matmul/grouped_matmul.py",
     "05, a walk with pointers": "solutions/05_grouped_matmul/ladder/9_persistent.py",
-    "23, made in the kernel": "tests/accepted/23_descriptor_matmul/made_in_the_kernel.py",
-    "23, clusters of two": "tests/accepted/23_descriptor_matmul/clusters.py",
+    "23, made in the kernel": "solutions/23_descriptor_matmul/accepted/made_in_the_kernel.py",
+    "23, clusters of two": "solutions/23_descriptor_matmul/accepted/clusters.py",
     "23, the solution": "solutions/23_descriptor_matmul/descriptor_matmul.py",
-    "22, two plain loops": "tests/accepted/22_persistent_matmul/two_plain_loops.py",
+    "22, two plain loops": "solutions/22_persistent_matmul/accepted/two_plain_loops.py",
     "22, the solution": "solutions/22_persistent_matmul/persistent_matmul.py",
-    "22, stored in halves": "tests/accepted/22_persistent_matmul/halves.py",
+    "22, stored in halves": "solutions/22_persistent_matmul/accepted/halves.py",
 }
 SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (8192, 512, 8192))  # M, K, N
 ROUNDS = 25

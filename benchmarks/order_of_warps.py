@@ -17,10 +17,10 @@ import torch
 import triton
 
 ROOT = Path(__file__).resolve().parents[1]
-TESTS = "tests/{}/10_rms_norm/head_and_tail.py"
+FILE = "solutions/10_rms_norm/{}/head_and_tail.py"
 KERNELS = {
-    "a head and a tail, as the mutant has them": (TESTS.format("mutants"), (260, 2053)),
-    "the same with tl.debug_barrier()": (TESTS.format("accepted"), (260, 2053)),
+    "a head and a tail, as the mutant has them": (FILE.format("mistakes"), (260, 2053)),
+    "the same with tl.debug_barrier()": (FILE.format("accepted"), (260, 2053)),
     "one block, stored before the sum": ("solutions/10_rms_norm/rms_norm.py", (5, 64, 100)),
 }
 ROWS = 140002

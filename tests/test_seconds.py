@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 LEAST = 300  # seconds: a limit below it may end what only runs slowly
 WAITS = {"join", "wait", "communicate", "result", "sleep", "Timer"}  # calls whose first argument is seconds
 NAMES = ("LIMIT", "SECONDS", "WAITING", "COMPUTING")  # in names that hold seconds
-SUBMISSIONS = {"accepted", "cheats", "mutants"}  # folders of files that are judged, and test nothing
+SUBMISSIONS = {"cheats"}  # folders of files that are judged, and test nothing
 
 # These limits are short on purpose. A call with a limit of 0 asks once.
 SHORT = {

@@ -199,7 +199,9 @@ def gate(exercises: tuple[str, ...]) -> None:
             keep_figures(folder, measure(folder, device, shared_replays(device), click.echo))
         except NotMeasured as why:
             raise click.ClickException(f"{folder.id}: {why}") from None
-    click.echo("Kept in tests/gates/figures.json. Next: write the gates into the tests (at_least=), then course check")
+    click.echo(
+        "Kept in solutions/gate_figures.json. Next: write the gates into the tests (at_least=), then course check"
+    )
 
 
 def _needs_clone(root: Path) -> None:

@@ -104,12 +104,14 @@ def _shown(path: Path, folder: Folder) -> str:
 def _static_complaints(folder: Folder) -> Iterator[str]:
     """Yields the complaints that follow from reading the files alone."""
     yield from _stub_complaints(folder)
-    accepted = len(list((folder.root / "tests" / "accepted" / folder.id).glob("*.py")))
+    accepted = len(list(folder.accepted_folder.glob("*.py")))
     with contextlib.suppress(BadMutant):  # which is a complaint of its own
         mutants = len(list(mutants_of(folder)))
-        for kind, count, least in (("accepted", accepted, LEAST_ACCEPTED), ("mutants", mutants, LEAST_MUTANTS)):
+        for path, count, least in (
+            (folder.accepted_folder, accepted, LEAST_ACCEPTED), (folder.mistakes_file, mutants, LEAST_MUTANTS),
+        ):  # fmt: skip
             if count < least:
-                yield f"tests/{kind}/{folder.id} has {count} kernel{'s' * (count != 1)}; {least} are the least"
+                yield f"{_shown(path, folder)} has {count} kernel{'s' * (count != 1)}; {least} are the least"
     yield from _hint_complaints(folder)
     yield from _lesson_complaints(folder)
 

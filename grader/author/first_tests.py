@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.author.proof import Outcome
 from grader.files import write_whole
 
-FILE = "tests/mutants/first_tests.json"
+FILE = "solutions/first_tests.json"
 FIRST_OF_FILE = 2  # these may have to be asked too: the sentence about a large call can rest on what a small call shows
 
 
@@ -38,8 +38,8 @@ def write(root: Path, outcomes: list[Outcome]) -> None:
 
 
 def _exercise_of(name: str) -> str:
-    """Returns the exercise's id in the name of a proof, as in tests/mutants/NN_name.toml: no_mask."""
-    return name.split("/")[2].partition(".toml")[0]
+    """Returns the exercise's id in the name of a proof, as in solutions/NN_name/mistakes.toml: no_mask."""
+    return name.split("/")[1]
 
 
 def candidates(in_order: list[str], rejecting: str) -> list[tuple[str, ...]]:

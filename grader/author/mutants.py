@@ -1,6 +1,6 @@
 '''Mutants: wrong submissions. Each is stated as changes to the solution or, if it is built otherwise, as a file.
 
-tests/mutants/NN_name.toml, one table for each:
+solutions/NN_name/mistakes.toml, one table for each:
 
     [no_mask]
     wrong = "the last block reads and writes past the end"
@@ -11,7 +11,7 @@ tests/mutants/NN_name.toml, one table for each:
 `changes`: pairs of old and new text. Each old text occurs exactly once in the solution, so that no mutant drifts away
 from the code that it spoils. `finding`: the id of the cause that rejects it, or several ids if that depends on drawn
 data. `sentence`: a part of the message that a learner then reads; " ... " in it stands for any text, and " | "
-separates alternatives. The docstring of tests/mutants/NN_name/NAME.py says the same:
+separates alternatives. The docstring of solutions/NN_name/mistakes/NAME.py says the same:
 
     """Wrong: the last block reads and writes past the end.
 
@@ -56,7 +56,7 @@ class Mutant:
 
 def mutants_of(folder: Folder) -> Iterator[Mutant]:
     """Yields the mutants of an exercise: first the mutants stated as changes, then the files. Raises BadMutant."""
-    for path in (stated_in(folder), *sorted(folder_of_files(folder).glob("*.py"))):
+    for path in (folder.mistakes_file, *sorted(folder.mistakes_folder.glob("*.py"))):
         for mutant in _stated(folder) if path.suffix == ".toml" else [_in_file(path)]:
             for unknown in sorted({one for one in mutant.finding.split() if not is_cause(one)}):
                 raise BadMutant(f"{path.name}: {mutant.name} expects the finding {unknown}, which there is not.")
@@ -71,25 +71,18 @@ def mutant_of(folder: Folder, name: str) -> Mutant:
     raise KeyError(f"{folder.id} has no mutant {name}")
 
 
-def stated_in(folder: Folder) -> Path:
-    return folder.root / "tests" / "mutants" / f"{folder.id}.toml"
-
-
-def folder_of_files(folder: Folder) -> Path:
-    return folder.root / "tests" / "mutants" / folder.id
-
-
 def _stated(folder: Folder) -> Iterator[Mutant]:
-    path = stated_in(folder)
+    path = folder.mistakes_file
     if not path.exists():
         return
+    shown = path.relative_to(folder.root)
     solution = folder.solution_file.read_text(encoding="utf-8")
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise BadMutant(f"{path.name}: {error}") from None
+        raise BadMutant(f"{shown}: {error}") from None
     for name, table in tables.items():
-        where = f"{path.name}: the mutant {name}"
+        where = f"{shown}: the mutant {name}"
         if not isinstance(table, dict) or {field: type(value) for field, value in table.items()} != FIELDS:
             raise BadMutant(f"{where} has to state {', '.join(FIELDS)}, and nothing else.")
         try:

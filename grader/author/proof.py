@@ -74,16 +74,15 @@ def proofs_of(folder: Folder) -> Iterator[Proof]:
         return Proof(kind, str(path.relative_to(folder.root)), folder.path, path, outcome, **more)
 
     yield proof("stub", folder.learner_file, NOT_ATTEMPTED)
-    for path in sorted(folder.solution_file.parent.glob("*.py")):
+    for path in folder.solution_files:
         yield proof("solution", path, PASS)
-    tests = folder.root / "tests"
-    for path in sorted((tests / "accepted" / folder.id).glob("*.py")):
+    for path in sorted(folder.accepted_folder.glob("*.py")):
         yield proof("accepted", path, PASS, may_be_slow=True)
     for mutant in mutants_of(folder):
         name, changed = str(mutant.path.relative_to(folder.root)), mutant.path.suffix == ".toml"
         submission, name = (mutant.text, f"{name}: {mutant.name}") if changed else (mutant.path, name)
         yield Proof("mutant", name, folder.path, submission, FAIL, mutant.sentence, mutant.finding)
-    for path in sorted((tests / "cheats" / folder.id).glob("*.py")):
+    for path in sorted((folder.root / "tests" / "cheats" / folder.id).glob("*.py")):
         if says_that_it_passes(path):
             yield proof("cheat", path, PASS)
         else:

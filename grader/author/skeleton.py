@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import keyword
 import re
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from grader.author.mutants import stated_in
 from grader.author.stubs import stub_of
 from grader.course.folder import Folder, all_folders, all_lessons
-from grader.course.gate_figures import unwanted_file
 from grader.course.questions import QUESTIONS
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -72,9 +71,9 @@ def _files(folder: Folder) -> dict[Path, str]:
         folder.solution_file: solution,
         folder.learner_file: stub_of(solution),
         folder.test_file: filled("test.py"),
-        stated_in(folder): filled("mutants.toml"),
-        folder.root / "tests" / "accepted" / folder.id / "persistent_grid.py": filled("accepted.py"),
-        unwanted_file(folder): filled("unwanted.py"),
+        folder.mistakes_file: filled("mutants.toml"),
+        folder.accepted_folder / "persistent_grid.py": filled("accepted.py"),
+        folder.unwanted_file: filled("unwanted.py"),
         folder.path / "README.md": filled("README.md"),
         folder.path / QUESTIONS: filled("questions.toml"),
         folder.hints_file: filled("hints.md"),
@@ -97,5 +96,6 @@ def _write(files: dict[Path, str]) -> None:
             path.write_text(text, encoding="utf-8")
     except BaseException:
         for path in reversed(made):
-            path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what could not be made is not there
+                path.rmdir() if path.is_dir() else path.unlink()
         raise

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader import operations
-from grader.author.mutants import stated_in
 from grader.course.changed_text import BadChange, changed
 from grader.course.folder import Folder
 
@@ -42,7 +41,7 @@ class WrongKernel:
 def transplants(folder: Folder) -> Iterator[WrongKernel]:
     """Yields each mistake of an operation that is stated as a change, made in each accepted kernel where that change
     applies."""
-    mutants, causes = tomllib.loads(stated_in(folder).read_text(encoding="utf-8")), operations.causes()
+    mutants, causes = tomllib.loads(folder.mistakes_file.read_text(encoding="utf-8")), operations.causes()
     mutants = {name: one for name, one in mutants.items() if not causes.isdisjoint(one["finding"].split())}
     for path in _accepted(folder):
         text = path.read_text(encoding="utf-8")
@@ -56,7 +55,7 @@ def unforeseen(folder: Folder, seed: int) -> Iterator[WrongKernel]:
     """Yields random edits of the solutions and the accepted kernels, each of another place: another name, comparison,
     operator, number or function, or a keyword dropped. Not each is wrong, and not each compiles."""
     numbers = random.Random(f"{seed} {folder.id}")
-    paths = [*sorted(folder.solution_file.parent.glob("*.py")), *_accepted(folder)]
+    paths = [*folder.solution_files, *_accepted(folder)]
     places = [(path, place) for path in paths for place in _places(path.read_text(encoding="utf-8"))]
     for path, (start, end, choices) in numbers.sample(places, min(EDITS, len(places))):
         text, new = path.read_text(encoding="utf-8"), numbers.choice(choices)
@@ -65,7 +64,7 @@ def unforeseen(folder: Folder, seed: int) -> Iterator[WrongKernel]:
 
 
 def _accepted(folder: Folder) -> list[Path]:
-    return sorted((folder.root / "tests" / "accepted" / folder.id).glob("*.py"))
+    return sorted(folder.accepted_folder.glob("*.py"))
 
 
 def _wrong(name: str, folder: Folder, old: str, new: str, expected: str = "") -> WrongKernel:

@@ -66,6 +66,31 @@ class Folder:
         return self.source / "solutions" / self.id / f"{self.name}.py"
 
     @property
+    def solution_files(self) -> list[Path]:
+        """The solution, and others that are to be as good."""
+        return [path for path in sorted(self.solution_file.parent.glob("*.py")) if path != self.unwanted_file]
+
+    @property
+    def accepted_folder(self) -> Path:
+        """Right kernels that look different from the solution."""
+        return self.solution_file.parent / "accepted"
+
+    @property
+    def mistakes_file(self) -> Path:
+        """Wrong kernels, as changes to the solution."""
+        return self.solution_file.parent / "mistakes.toml"
+
+    @property
+    def mistakes_folder(self) -> Path:
+        """Wrong kernels that are no changes to the solution."""
+        return self.solution_file.parent / "mistakes"
+
+    @property
+    def unwanted_file(self) -> Path:
+        """The version that the gate has to refuse, as fast as it can be."""
+        return self.solution_file.parent / "unwanted.py"
+
+    @property
     def hints_file(self) -> Path:
         return self.root / "hints" / f"{self.id}.md"
 

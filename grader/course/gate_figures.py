@@ -1,8 +1,8 @@
 """Figures of an exercise's gates: the speed of the solution and of an unwanted version, as shares of the anchor's.
 
-tests/gates/figures.json holds the figures that the stated gates come from; .course/calibration.json in a learner's
-folder holds what was measured on the GPU there. tests/gates/NN_name/NAME.py is the unwanted version, as fast as it can
-be.
+solutions/gate_figures.json holds the figures that the stated gates come from; .course/calibration.json in a learner's
+folder holds what was measured on the GPU there. solutions/NN_name/unwanted.py is the unwanted version, as fast as it
+can be.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grader.course.code_digest import digest_of_code
 from grader.course.folder import Folder
 from grader.files import write_whole
 
-FIGURES = "figures.json"
+FIGURES = "solutions/gate_figures.json"
 CALIBRATION = Path(".course") / "calibration.json"  # can be made again, as all in this folder
 Kept = dict[str, "GateFigures"]  # by "NN_name::test"
 
@@ -38,14 +38,14 @@ class GateFigures:
 
 def kept_figures(folder: Folder) -> Kept:
     """Returns the figures of all exercises that stated gates come from; {} where there is no file of them."""
-    path = folder.source / "tests" / "gates" / FIGURES
+    path = folder.source / FIGURES
     if not path.exists():
         return {}
     return {name: GateFigures(**data) for name, data in json.loads(path.read_text("utf-8")).items()}
 
 
 def keep_figures(folder: Folder, figures: Kept) -> None:
-    _write(folder.root / "tests" / "gates" / FIGURES, {**kept_figures(folder), **figures})
+    _write(folder.root / FIGURES, {**kept_figures(folder), **figures})
 
 
 def calibration(root: Path) -> Kept:
@@ -73,10 +73,6 @@ def keep_calibration(root: Path, figures: Kept) -> None:
 
 def digest_of(path: Path) -> str:
     return digest_of_code(path.read_text("utf-8"))
-
-
-def unwanted_file(folder: Folder) -> Path:
-    return folder.source / "tests" / "gates" / folder.id / f"{folder.name}.py"
 
 
 def _figures(data: dict) -> GateFigures:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import date
 
 from grader.course.folder import Folder, load_test_file
-from grader.course.gate_figures import GateFigures, digest_of, unwanted_file
+from grader.course.gate_figures import GateFigures, digest_of
 from grader.explain.verdict import Verdict
 from grader.gpu.answers import Measurement
 from grader.gpu.device import Device
@@ -45,7 +45,7 @@ def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str
             say(f"{folder.id}::{call.test}: {why}")
             continue
         shares, versions = {}, {}
-        for kind, path in (("solution", folder.solution_file), ("unwanted", unwanted_file(folder))):
+        for kind, path in (("solution", folder.solution_file), ("unwanted", folder.unwanted_file)):
             if not path.is_file():
                 raise NotMeasured(
                     f"{path} is missing: a gate lies between the solution and a version that nobody wants"

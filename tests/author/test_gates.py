@@ -9,7 +9,7 @@ import pytest
 from grader.author import gates
 from grader.author.gates import complaints
 from grader.course.folder import Folder, all_folders
-from grader.course.gate_figures import GateFigures, digest_of, keep_figures, kept_figures, unwanted_file
+from grader.course.gate_figures import GateFigures, digest_of, keep_figures, kept_figures
 from grader.judge.gate_measurement import timed_calls
 from tests.conftest import ROOT
 
@@ -22,7 +22,7 @@ CALL = "03_softmax::test_it_reaches_the_gate"
 def test_each_gate_is_the_one_that_was_measured(id):
     folder = Folder(ROOT / "exercises" / id)
     assert timed_calls(folder) and complaints(folder) == []
-    assert unwanted_file(folder).exists()
+    assert folder.unwanted_file.exists()
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def test_words_do_not_change_a_digest(tmp_path):
 
 def test_figures_are_kept_beside_those_of_other_exercises(tmp_path):
     (tmp_path / "exercises" / "03_softmax").mkdir(parents=True)
-    (tmp_path / "tests" / "gates").mkdir(parents=True)
+    (tmp_path / "solutions").mkdir()
     folder = Folder(tmp_path / "exercises" / "03_softmax")
     one = GateFigures("GPU", {"triton": "3.6.0"}, "2026-11-20", "0", [0.9], [0.5])
     keep_figures(folder, {"01::a": one})
     keep_figures(folder, {"03::b": one})
-    assert json.loads((tmp_path / "tests" / "gates" / "figures.json").read_text()).keys() == {"01::a", "03::b"}
+    assert json.loads((tmp_path / "solutions" / "gate_figures.json").read_text()).keys() == {"01::a", "03::b"}

@@ -9,7 +9,6 @@ import pytest
 
 from grader.author import first_tests
 from grader.author.kept_findings import as_text
-from grader.author.mutants import stated_in
 from grader.author.proof import Outcome, Proof
 from grader.course.folder import Folder
 from tests.learn.conftest import Course
@@ -33,7 +32,7 @@ def course(tmp_path) -> Course:
     """A course with a new exercise that asks for few things: each of them is proven twice."""
     course, folder = Course(tmp_path), Folder(tmp_path / "exercises" / ID)
     course.here("new", ID)
-    with stated_in(folder).open("a") as file:
+    with folder.mistakes_file.open("a") as file:
         file.write(COUNTS_WHAT_IS_DRAWN)
     head, *tests = re.split(r"^(?=def )", folder.test_file.read_text(), flags=re.MULTILINE)
     kept = [test for test in tests if test[4:].startswith(TESTS)]
@@ -45,8 +44,8 @@ def course(tmp_path) -> Course:
 def test_two_runs_find_the_same(course, proven_here):
     course.here("check", ID, "--findings", "one.txt", "--jobs", "1")
     done = course.here("check", ID, "--findings", "two.txt", "--first-tests", "--jobs", "1")
-    assert done.lines[-2] == "Kept in tests/mutants/first_tests.json."
-    assert first_tests.read(course.path)[f"tests/mutants/{ID}.toml: mask_less_or_equal"] == (
+    assert done.lines[-2] == "Kept in solutions/first_tests.json."
+    assert first_tests.read(course.path)[f"solutions/{ID}/mistakes.toml: mask_less_or_equal"] == (
         "test_the_last_block_has_one_element",
     )
     one, two = ((course.path / name).read_text() for name in ("one.txt", "two.txt"))
@@ -54,10 +53,10 @@ def test_two_runs_find_the_same(course, proven_here):
     rows = [line.split("\t") for line in one.splitlines()]
     assert [row[:4] for row in rows] == [
         [ID, f"exercises/{ID}/bias_residual.py", "not attempted", "-"],
+        [ID, f"solutions/{ID}/accepted/persistent_grid.py", "pass", "-"],
         [ID, f"solutions/{ID}/bias_residual.py", "pass", "-"],
-        [ID, f"tests/accepted/{ID}/persistent_grid.py", "pass", "-"],
-        [ID, f"tests/mutants/{ID}.toml: large_ones_are_left", "fail", "wrong-values"],
-        [ID, f"tests/mutants/{ID}.toml: mask_less_or_equal", "fail", "oob-store"],
+        [ID, f"solutions/{ID}/mistakes.toml: large_ones_are_left", "fail", "wrong-values"],
+        [ID, f"solutions/{ID}/mistakes.toml: mask_less_or_equal", "fail", "oob-store"],
     ]
     assert rows[3][4].startswith("z is wrong in ") and rows[4][4].startswith("The mask of the store in line 18 ")
 

@@ -29,14 +29,14 @@ SOLUTION = "a = 1\nb = 2\nc = a + a\n"
 
 @pytest.fixture
 def stated(tmp_path: Path):
-    """stated(text): the mutants of an exercise whose tests/mutants/01_few.toml is this text."""
+    """stated(text): the mutants of an exercise whose solutions/01_few/mistakes.toml is this text."""
     folder = Folder(tmp_path / "exercises" / "01_few")
     folder.solution_file.parent.mkdir(parents=True)
     folder.solution_file.write_text(SOLUTION)
-    (tmp_path / "tests/mutants/01_few").mkdir(parents=True)
+    folder.mistakes_folder.mkdir()
 
     def stated(text: str) -> list[Mutant]:
-        (tmp_path / "tests/mutants/01_few.toml").write_text(text)
+        (tmp_path / "solutions/01_few/mistakes.toml").write_text(text)
         return list(mutants_of(folder))
 
     stated.folder = folder
@@ -59,18 +59,18 @@ def test_the_pairs_are_changed_and_nothing_else(stated):
         ('["a = 1", "a"]', "change 1 is no pair"),
         ('"a"', "has to state wrong, finding, sentence, changes, and nothing else"),
         ("[]\nname = 3", "has to state"),
-        ("[", "01_few.toml: "),
+        ("[", "01_few/mistakes.toml: "),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_mutant(stated, changes, said):
     with pytest.raises(BadMutant) as raised:
         stated(STATED.format(changes=changes))
-    assert said in str(raised.value) and "01_few.toml" in str(raised.value)
+    assert said in str(raised.value) and "01_few/mistakes.toml" in str(raised.value)
     assert "no_mask" in str(raised.value) or changes == "["
 
 
 def test_a_file_says_the_same_in_its_docstring(stated):
-    path = stated.folder.root / "tests/mutants/01_few/built_otherwise.py"
+    path = stated.folder.root / "solutions/01_few/mistakes/built_otherwise.py"
     path.write_text('"""Wrong: it is\nanother.\n\nFinding: race\n\nRejected with: a\nrace.\n"""\nd = 3\n')
     (mutant,) = stated("")
     assert (mutant.name, mutant.wrong, mutant.finding) == ("built_otherwise", "it is another.", "race")
@@ -91,14 +91,14 @@ def test_a_solution_that_was_edited_is_told_to_its_author(tmp_path, proven_here)
     """By `course check`."""
     from grader.author.check import check
 
-    for name in ("exercises", "solutions", "hints", "tests/mutants"):
+    for name in ("exercises", "solutions", "hints"):
         shutil.copytree(ROOT / name, tmp_path / name)
     (folder,) = (one for one in all_folders(tmp_path) if one.number == "01")
     path = folder.solution_file
     path.write_text(path.read_text().replace("offsets < N", "offsets <= N - 1"))
     said: list[str] = []
     check([folder], 1, said.append, lambda count: lambda: None)
-    (told,) = (line for line in said if line.strip().startswith("01_masked_add.toml"))
+    (told,) = (line for line in said if line.strip().startswith("solutions/01_masked_add/mistakes.toml"))
     assert "the mutant" in told and "does not stand in the solution: 'mask = offsets < N'" in told
 
 

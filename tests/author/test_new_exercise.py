@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,8 +39,8 @@ def test_a_new_exercise_works_and_check_says_only_what_it_still_lacks(course, pr
     assert done.status == 1 and done.lines == [
         f"{ID}: stub not attempted 1 of 1, solution passes 1 of 1, accepted 1 of 1, mutants rejected with their "
         "sentence 1 of 1, cheats 0 of 0; 5 complaints",
-        f"  tests/accepted/{ID} has 1 kernel; 4 are the least",
-        f"  tests/mutants/{ID} has 1 kernel; 10 are the least",
+        f"  solutions/{ID}/accepted has 1 kernel; 4 are the least",
+        f"  solutions/{ID}/mistakes.toml has 1 kernel; 10 are the least",
         f"  exercises/{ID}/README.md has 620 words; 700 are the least",
         f"  exercises/{ID}/README.md links to programs.svg, which is not there",
         "  test_it_reaches_the_gate has no measured gate: course gate 37",
@@ -93,7 +94,8 @@ def test_what_an_exercise_of_this_name_left_behind_is_kept(course):
 
 
 def test_what_cannot_be_written_whole_is_taken_back(course):
-    (course.path / "tests").write_text("a file where a folder has to be")
+    shutil.rmtree(course.path / "hints")
+    (course.path / "hints").write_text("a file where a folder has to be")
     before = everything(course.path)
     done = course.here("new", ID)
     assert done.status != 0 and "Nothing was written." in done.err

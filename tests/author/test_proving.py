@@ -72,7 +72,7 @@ def test_an_error_of_the_graders_is_a_complaint(monkeypatch):
 
 
 def test_what_was_found_is_kept_and_read_again(tmp_path):
-    (tmp_path / "tests" / "mutants").mkdir(parents=True)
+    (tmp_path / "solutions").mkdir()
     assert first_tests.read(tmp_path) == {}
     outcomes = [Outcome(proof, "", first_tests=("test_a",) if proof.kind == "mutant" else ()) for proof in PROOFS]
     first_tests.write(tmp_path, outcomes)
@@ -81,8 +81,8 @@ def test_what_was_found_is_kept_and_read_again(tmp_path):
 
 
 def test_of_other_exercises_what_was_kept_stays(tmp_path):
-    (tmp_path / "tests" / "mutants").mkdir(parents=True)
-    of_another = Proof("mutant", "tests/mutants/02_other.toml: no_mask", Path("exercises/02_other"), "", "fail")
+    (tmp_path / "solutions").mkdir()
+    of_another = Proof("mutant", "solutions/02_other/mistakes.toml: no_mask", Path("exercises/02_other"), "", "fail")
     first_tests.write(tmp_path, [Outcome(of_another, "", first_tests=("test_b", "test_c"))])
     first_tests.write(tmp_path, [Outcome(mutant("no_mask"), "", first_tests=("test_a",))])
     assert first_tests.read(tmp_path) == {mutant("no_mask").name: ("test_a",), of_another.name: ("test_b", "test_c")}

@@ -1,6 +1,6 @@
 """A class that does not exist: what its students hand in, drawn from a seed, and the points that each must get.
 
-Right work comes from solutions/ and tests/accepted/, wrong work from tests/mutants/; around the text stand the things
+Right and wrong work comes from solutions/; around the text stand the things
 that happen to notebooks and files, and the things that some try. The same seed gives the same class.
 """
 
@@ -474,7 +474,7 @@ def script(exercise: str, text: str) -> dict[str, bytes]:
 
 
 def _right_texts(exercise: str) -> list[str]:
-    paths = sorted((ROOT / "tests/accepted" / exercise).glob("*.py"))
+    paths = sorted((ROOT / "solutions" / exercise / "accepted").glob("*.py"))
     return [path.read_text(encoding="utf-8") for path in [ROOT / "solutions" / exercise / f"{exercise[3:]}.py", *paths]]
 
 

@@ -13,11 +13,11 @@ from tests.conftest import mutant
 
 SOLUTION = solution("03_softmax")
 STUB = stub_text(SOLUTION)
-ONLINE = (ROOT / "tests/accepted/03_softmax/online_in_chunks.py").read_text(encoding="utf-8")
+ONLINE = (ROOT / "solutions/03_softmax/accepted/online_in_chunks.py").read_text(encoding="utf-8")
 
 
 def accepted(exercise: str) -> dict[str, str]:
-    paths = sorted((ROOT / "tests/accepted" / exercise).glob("*.py"))
+    paths = sorted((ROOT / "solutions" / exercise / "accepted").glob("*.py"))
     return {path.stem: path.read_text(encoding="utf-8") for path in paths}
 
 

@@ -26,7 +26,7 @@ from tests.conftest import ROOT
 from tests.slow import SLOW, drawn
 
 FOLDERS = {folder.id: folder for folder in all_folders(ROOT)}
-ACCEPTED = {id: {path.stem: path for path in (ROOT / "tests/accepted" / id).glob("*.py")} for id in FOLDERS}
+ACCEPTED = {id: {path.stem: path for path in (ROOT / "solutions" / id / "accepted").glob("*.py")} for id in FOLDERS}
 SOLUTIONS = [(id, folder.solution_file) for id, folder in FOLDERS.items()]
 OTHERS = [(id, path) for id, paths in ACCEPTED.items() for path in paths.values()]
 FRONT_END = "".join(path.read_text() for path in sorted(Path(front_end.__file__).parent.glob("*.py")))

@@ -34,7 +34,7 @@ def test_a_measured_gate_keeps_out_what_is_too_slow_here(course):
     right = course.pytest(f"exercises/{ID}", "-k", "it_reaches_the_gate")
     print(right.out)
     assert right.status == 0
-    course.file(ID).write_text((ROOT / "tests/gates" / ID / "transpose.py").read_text())
+    course.file(ID).write_text((ROOT / "solutions" / ID / "unwanted.py").read_text())
     slow = course.pytest(f"exercises/{ID}", "-k", "it_reaches_the_gate")
     print(slow.out)
     assert slow.status == 1 and "needed" in slow.out

@@ -13,7 +13,7 @@ from tests.conftest import ROOT, mutant
 
 ID = "23_descriptor_matmul"
 SOLUTION = (ROOT / f"solutions/{ID}/descriptor_matmul.py").read_text()
-MADE_IN_THE_KERNEL = (ROOT / f"tests/accepted/{ID}/made_in_the_kernel.py").read_text()
+MADE_IN_THE_KERNEL = (ROOT / f"solutions/{ID}/accepted/made_in_the_kernel.py").read_text()
 BLOCKS = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)
 A = "TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K])"
 B = "TensorDescriptor.from_tensor(b, [BLOCK_K, columns])"

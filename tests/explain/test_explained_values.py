@@ -390,7 +390,7 @@ def test_rows_of_several_dimensions_are_not_told_as_rows_of_a_matrix(bench):
 def test_a_loop_that_comes_to_its_store_has_a_turn(bench):
     """The mask is false in every lane: no question about the loop is asked."""
     change = ("scanned + carry, mask=cols < N", "scanned + carry, mask=cols < carry * 0.0")
-    text = (ROOT / "tests/accepted/17_prefix_sum/own_combine_function.py").read_text()
+    text = (ROOT / "solutions/17_prefix_sum/accepted/own_combine_function.py").read_text()
     assert text.count(change[0]) == 1
     verdict = bench(text.replace(*change), "17_prefix_sum").check(normal(4, 4096))
     assert verdict.lines[0] == "Nothing was written to z: no store of a grid of 4 programs reaches it."

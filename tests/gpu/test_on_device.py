@@ -106,7 +106,7 @@ def test_a_kernel_that_changes_its_inputs_only_where_it_is_timed_does_not_pass(t
 def test_the_version_that_a_gate_keeps_out_is_too_slow(exercise, tmp_path):
     if exercise == "01_masked_add" and HERE.model.name != "NVIDIA H200":
         pytest.skip("its gate was measured on an H200; on an H100 this version is fast enough")
-    file = ROOT / "tests" / "gates" / exercise / f"{exercise[3:]}.py"
+    file = ROOT / "solutions" / exercise / "unwanted.py"
     result = graded(
         f"exercises/{exercise}", "--submission", file, "-k", "it_reaches_the_gate", result=tmp_path / "r.json"
     )
@@ -117,7 +117,7 @@ def test_the_version_that_a_gate_keeps_out_is_too_slow(exercise, tmp_path):
 def test_a_slow_kernel_that_is_run_again_goes_on_with_its_samples(tmp_path):
     id = "01_masked_add"
     course = Course(tmp_path)
-    slow = (ROOT / "tests" / "gates" / id / f"{id[3:]}.py").read_text()
+    slow = (ROOT / "solutions" / id / "unwanted.py").read_text()
     course.file(id).write_text(slow.replace("BLOCK_N = 128", "BLOCK_N = 32"))  # too small for any GPU
     printed = [course.pytest(f"exercises/{id}", "-k", "it_reaches_the_gate").out for _ in range(2)]
     assert all("FAIL  it reaches the gate" in out and "needed" in out for out in printed), printed

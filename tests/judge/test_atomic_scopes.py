@@ -9,7 +9,7 @@ from grader.explain.causes import Cause
 from grader.judge.uses import CheckUse
 from tests.conftest import ROOT
 
-BY_TICKET = (ROOT / "tests/accepted/14_split_softmax/last_program_combines.py").read_text()
+BY_TICKET = (ROOT / "solutions/14_split_softmax/accepted/last_program_combines.py").read_text()
 ACQ_REL = 'sem="acq_rel"'
 
 

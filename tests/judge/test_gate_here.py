@@ -35,7 +35,7 @@ ELSEWHERE = Gate(0.4, 0.5, H200)
 @pytest.fixture
 def folder(tmp_path) -> Folder:
     """Exercise 01 of a course of its own, with its solution and the figures of all gates."""
-    for part in ("exercises/01_masked_add", "solutions/01_masked_add", "tests/gates"):
+    for part in ("exercises/01_masked_add", "solutions"):
         shutil.copytree(ROOT / part, tmp_path / part)
     return Folder(tmp_path / "exercises" / "01_masked_add")
 

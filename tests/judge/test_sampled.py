@@ -51,7 +51,7 @@ SMALL = {
 
 def verdict_on(bench, path: str, data=None, seed: int = 1, change: tuple[str, str] = ("", ""), small: bool = False):
     """small: whether a small call is judged first."""
-    file, id = ROOT / path, path.split("/")[-2]
+    file, id = ROOT / path, path.split("/")[1]
     source = file.read_text()
     assert change[0] in source
     judged = bench(source.replace(*change, 1), id, seed)
@@ -82,12 +82,12 @@ def test_a_right_kernel_is_told_how_much_was_judged(bench, path):
 @pytest.mark.parametrize(
     ("path", "judged"),
     [
-        ("tests/accepted/01_masked_add/assigned_zeros.py", "right"),
-        ("tests/accepted/02_strided_blocks/flat_index.py", "right"),
-        ("tests/accepted/03_softmax/several_rows.py", "right"),
-        ("tests/accepted/03_softmax/two_launches.py", "in bounds"),
-        ("tests/accepted/04_transpose/swapped_pointers.py", "right"),
-        ("tests/accepted/05_grouped_matmul/split_k.py", "in bounds"),
+        ("solutions/01_masked_add/accepted/assigned_zeros.py", "right"),
+        ("solutions/02_strided_blocks/accepted/flat_index.py", "right"),
+        ("solutions/03_softmax/accepted/several_rows.py", "right"),
+        ("solutions/03_softmax/accepted/two_launches.py", "in bounds"),
+        ("solutions/04_transpose/accepted/swapped_pointers.py", "right"),
+        ("solutions/05_grouped_matmul/accepted/split_k.py", "in bounds"),
     ],
 )
 def test_right_kernels_of_other_kinds_are_blamed_for_nothing(bench, path, judged):
@@ -218,9 +218,9 @@ def test_a_run_that_leaves_a_large_call_open_has_not_passed(tmp_path):
     assert "FAILED" not in ended.out
 
 
-@pytest.mark.parametrize("path", ["05_grouped_matmul/lock", "04_transpose/persistent_grid"])
+@pytest.mark.parametrize("path", ["05_grouped_matmul/accepted/lock", "04_transpose/accepted/persistent_grid"])
 def test_programs_that_wait_or_do_nearly_everything_are_left_to_a_gpu(bench, path):
-    verdict = verdict_on(bench, f"tests/accepted/{path}.py")
+    verdict = verdict_on(bench, f"solutions/{path}.py")
     assert (verdict.outcome, verdict.note) == (SKIPPED, "needs a GPU: no sample of its programs can be interpreted")
 
 
@@ -354,7 +354,7 @@ def paged(bench, path: str, where: Data, pages: int, seed: int):
 @pytest.mark.parametrize(
     ("path", "seed"),
     with_seeds([("solutions/39_kv_cache_write/kv_cache_write.py",),
-                ("tests/accepted/39_kv_cache_write/tiles_of_tokens.py",)]),
+                ("solutions/39_kv_cache_write/accepted/tiles_of_tokens.py",)]),
 )  # fmt: skip
 def test_no_two_slots_of_a_large_call_are_the_same(bench, path, seed):
     for where in (slots(70_001, below=80_000, nowhere=0.1), slots(3, below=140_000 * 16).every_second().of("int64")):

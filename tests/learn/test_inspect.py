@@ -55,7 +55,7 @@ def test_how_a_kernel_is_launched(course):
 
 
 def test_a_program_of_two_blocks_says_what_each_of_them_uses(course):
-    path = ROOT / "tests/accepted/23_descriptor_matmul/clusters.py"
+    path = ROOT / "solutions/23_descriptor_matmul/accepted/clusters.py"
     out = course.here("inspect", "23", "--submission", str(path), "--meta").out
     assert "warps          8 in each of 2 blocks: 512 threads work on a program" in out
     assert "of 232448 bytes per block\n" in out and "blocks per multiprocessor" in out

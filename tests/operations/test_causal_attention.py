@@ -143,7 +143,7 @@ def test_an_option_that_is_not_taken_is_not_told():
 
 
 def test_none_goes_to_the_entry_and_into_the_kernel_as_it_is(bench):
-    text = (ROOT / "tests/accepted" / ID / "large_negative_maximum.py").read_text()
+    text = (ROOT / "solutions" / ID / "accepted" / "large_negative_maximum.py").read_text()
     for options in ((None, None), (9, None), (None, 2.0)):
         assert judged(bench, text, *heads(33, 45), *options).outcome == PASS
 

@@ -3,7 +3,7 @@
 solutions/NN_name/ladder.toml, with a table for each rung, in order:
 
     [row_per_program]
-    file = "tests/accepted/NN_name/row_per_program.py"
+    file = "solutions/NN_name/accepted/row_per_program.py"
     why = "one line: what changed, and what that changes"
 
     [four_warps]
@@ -11,7 +11,7 @@ solutions/NN_name/ladder.toml, with a table for each rung, in order:
     why = "..."
 
 `file` is a path from the root of the course that holds the solutions. A rung without a file is the solution with these
-`changes`: pairs of old and new text, as in tests/mutants/NN_name.toml. Where the timed call is too large to count its
+`changes`: pairs of old and new text, as in mistakes.toml beside it. Where the timed call is too large to count its
 traffic, a line above all tables, `counted = [[4096, 512], [512, 4096]]`, gives the shapes of the tensors in a smaller
 call, in their order.
 """
