@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -20,7 +23,8 @@ from grader.progress.standing import read_progress
 @click.argument("exercise", type=EXERCISE, metavar="NN")
 @click.option("--core", is_flag=True, help="show it when the core alone is passed")
 @click.option("--give-up", is_flag=True, help="show it before passing; progress.txt notes that")
-def solution(exercise: Folder, core: bool, give_up: bool) -> None:
+@click.option("--others", is_flag=True, help="once passed: other right ways, and wrong ways and what each gives")
+def solution(exercise: Folder, core: bool, give_up: bool, others: bool) -> None:
     """Shows the worked solution of an exercise and explains it.
 
     It opens when the exercise is passed, and with --core when its core is. With --give-up it opens before; that is
@@ -28,13 +32,22 @@ def solution(exercise: Folder, core: bool, give_up: bool) -> None:
 
     \b
     Example:  course solution 03
+              course solution 03 --others
     """
     record = read_progress(exercise.root).of(exercise.id)
+    if others:
+        if not record.passed:
+            raise click.ClickException(
+                f"{exercise.id} is not passed yet, and other ways are solutions too. "
+                f"Next: course watch {exercise.number}"
+            )
+        _show_others(exercise)
+        return
     if not (record.passed or record.gave_up or (core and record.core)):
         if not give_up:
             raise click.ClickException(_closed(exercise, record))
         _note_giving_up(exercise)
-    _show(exercise)
+    _show(exercise, record.passed)
 
 
 def _closed(folder: Folder, record: Record) -> str:
@@ -77,7 +90,7 @@ def _in_the_learners_course(folder: Folder) -> Path:
     return path
 
 
-def _show(folder: Folder) -> None:
+def _show(folder: Folder, is_passed: bool) -> None:
     from rich.markdown import Markdown
     from rich.syntax import Syntax
 
@@ -99,6 +112,42 @@ def _show(folder: Folder) -> None:
     out.print()
     out.print(f"Your file: {shown(folder.learner_file)}. The solution: {shown(_in_the_learners_course(folder))}",
               markup=False, soft_wrap=True)  # fmt: skip
+    if is_passed:
+        out.print(f"Other right ways, and wrong ones: course solution {folder.number} --others", markup=False)
     following = folder.next()
     after = f"Next: {following.id}: course open {following.number}" if following else "Next: course status"
     out.print(after, markup=False, soft_wrap=True)
+
+
+def _show_others(folder: Folder) -> None:
+    """Shows in a line each what the accepted kernels do otherwise, and what is wrong with the mistakes that are proven to
+    be rejected."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from grader.show.terminal import console, shown
+
+    out = console()
+    for title, ways in (
+        (f"Other right ways, in {shown(folder.accepted_folder)}:", _right_ways(folder)),
+        (f"Wrong ways, as changes to the solution in {shown(folder.mistakes_file)}:", _wrong_ways(folder)),
+    ):
+        table = Table.grid("", "", padding=(0, 2), pad_edge=False)
+        for name, said in ways:
+            table.add_row(name, Text(said))
+        out.print(title, markup=False, soft_wrap=True)
+        out.print(table, markup=False)
+        out.print()
+    path = f"{shown(folder.accepted_folder)}/NAME.py"
+    out.print(f"Next: judge one: pytest exercises/{folder.id} --submission {path}", markup=False, soft_wrap=True)
+
+
+def _right_ways(folder: Folder) -> Iterator[tuple[str, str]]:
+    for path in sorted(folder.accepted_folder.glob("*.py")):
+        said = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n\n")[0]
+        yield path.stem, " ".join(said.removeprefix("Right: ").split())
+
+
+def _wrong_ways(folder: Folder) -> Iterator[tuple[str, str]]:
+    for name, one in tomllib.loads(folder.mistakes_file.read_text(encoding="utf-8")).items():
+        yield name, one["wrong"]

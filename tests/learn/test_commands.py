@@ -358,6 +358,18 @@ def test_the_solution_opens_after_passing(tried):
     assert "grid = (triton.cdiv(N, BLOCK_N),)" in opened.out and "Why cdiv." in opened.out
     assert "BEGIN SOLUTION" not in opened.out and "gave-up" not in tried.progress
     assert opened.lines[-1] == "Next: 02_strided_blocks: course open 02"
+    assert "Other right ways, and wrong ones: course solution 01 --others" in opened.lines
+
+
+def test_other_right_and_wrong_ways_open_after_passing(tried):
+    closed = tried.here("solution", "03", "--others")
+    assert closed.status == 1 and "03_softmax is not passed yet, and other ways are solutions too." in closed.err
+    assert tried.here("solution", "03", "--give-up").status == 0 and "--others" not in closed.out
+    assert tried.here("solution", "03", "--others").status == 1  # giving up is no pass
+    opened = tried.here("solution", "01", "--others", COLUMNS="120")
+    assert re.search(r"^persistent_grid +\S", opened.out, re.MULTILINE), opened.out
+    assert re.search(r"^no_mask +\S", opened.out, re.MULTILINE), opened.out
+    assert opened.lines[-1].startswith("Next: judge one: pytest exercises/01_masked_add --submission solutions/01")
 
 
 def test_giving_up_is_noted(tried):
