@@ -47,7 +47,7 @@ def solution(exercise: Folder, core: bool, give_up: bool, others: bool) -> None:
         if not give_up:
             raise click.ClickException(_closed(exercise, record))
         _note_giving_up(exercise)
-    _show(exercise, record.passed)
+    _show(exercise, is_passed=record.passed is not None)
 
 
 def _closed(folder: Folder, record: Record) -> str:
@@ -120,8 +120,7 @@ def _show(folder: Folder, is_passed: bool) -> None:
 
 
 def _show_others(folder: Folder) -> None:
-    """Shows in a line each what the accepted kernels do otherwise, and what is wrong with the mistakes that are proven to
-    be rejected."""
+    """Shows what each accepted kernel does otherwise, and what is wrong with each that is proven to be rejected."""
     from rich.table import Table
     from rich.text import Text
 
