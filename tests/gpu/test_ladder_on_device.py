@@ -15,8 +15,9 @@ pytestmark = pytest.mark.skipif(not isinstance(HERE, Device), reason=f"needs a G
 
 
 def test_the_way_up_is_measured_and_a_rung_that_is_missing_says_so(tmp_path):
-    course = Course(tmp_path)  # without tests/: rungs that are files in there are missing
+    course = Course(tmp_path)
     course.write("04_transpose")
+    (tmp_path / "solutions/04_transpose/unwanted.py").unlink()  # the rung "a few rows"
     done = course.course("ladder", "04", "--keep", "--svg", "a.svg")
     assert done.status == 0, done.out + done.err
     figures = json.loads((tmp_path / "solutions/04_transpose/ladder.json").read_text())
