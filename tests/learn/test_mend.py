@@ -15,8 +15,8 @@ ID = "02_strided_blocks"
 def wrong(course):
     """A copy of the course with a mistake in its file that no list holds, judged once."""
     course.save(ID, HEAD + changed(COPY, ("rows * xm + cols", "rows + cols")))
-    said = course.pytest(f"exercises/{ID}", "--device", "cpu", "--result", "result.json").out
-    assert "come out right, rounding aside." in said and "in the place of" not in said
+    said = course.pytest(f"exercises/{ID}", "--device", "cpu", "--seed", "1", "--result", "result.json").out
+    assert "comes out right, rounding aside." in said and "in the place of" not in said
     return course
 
 
@@ -24,7 +24,8 @@ def test_the_change_is_told_after_the_last_hint(wrong):
     closed = wrong.here("mend", "02")
     assert (closed.status, closed.out) == (1, "")
     assert closed.err.strip().endswith("is told after its last hint, hint 3. Next: course hint 02")
-    wrong.here("hint", "02", "--all", answer="y\n")
+    hints = wrong.here("hint", "02", "--all", answer="y\n")
+    assert "That was the last hint; course mend 02 tells the change that mends your last run;" in hints.lines[-1]
     done = wrong.here("mend", "02")
     assert done.status == 0
     line, change, after = done.lines
@@ -40,7 +41,7 @@ def test_the_change_stands_in_no_result_that_is_handed_on(wrong):
 
 
 def test_where_no_change_was_found_that_is_said(tried):
-    tried.here("hint", "03", "--all", answer="y\n")
+    assert "course mend" not in tried.here("hint", "03", "--all", answer="y\n").out
     done = tried.here("mend", "03")
     assert (done.status, done.out) == (1, "")
     assert "knows no single change" in done.err and "Next: course why 03" in done.err
