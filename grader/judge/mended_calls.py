@@ -107,6 +107,7 @@ class _Search:
         mends: list[Mend] = []
         kinds: set[str] = set()
         counts: Counter[tuple[int, int, str]] = Counter()  # calls, by an edit's line, level and words
+        words: dict[str, str] = {}  # by an edit's key
         mended = tried = 0
         known = {structure: len(calls) + len(right.get(structure, [])) for structure, calls in wrong.items()}
         if max(known.values(), default=0) < BY_NO_CHANCE:
@@ -126,7 +127,8 @@ class _Search:
             except _NoTime:
                 break
             tried += len(calls)
-            counts.update({(one.line, one.level, one.words): len(calls) for one in found})
+            # One edit reads otherwise where a parameter of 1 is a number of the text: its first words are kept.
+            counts.update({(one.line, one.level, words.setdefault(one.key, one.words)): len(calls) for one in found})
             if tried == len(calls):
                 mends = found
             here = {one.line for one in found} & {one.line for one in mends}

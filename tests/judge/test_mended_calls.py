@@ -100,13 +100,20 @@ def frozen() -> None:
 
 
 @pytest.fixture
-def told(monkeypatch) -> list[str]:
+def counts() -> list[tuple[int, int]]:
+    """How many calls the edit that is told makes right, and how many its line."""
+    return []
+
+
+@pytest.fixture
+def told(monkeypatch, counts) -> list[str]:
     """The words for the edits that the judged run finds."""
     words: list[str] = []
 
     def mended(*given) -> mended_calls.Mended | None:
         if (found := mended_calls.mended(*given)) is not None:
             words.extend(found.edits)
+            counts.append((found.by_edit, found.calls))
         return found
 
     monkeypatch.setattr(session, "mended", mended)
@@ -157,6 +164,12 @@ def test_what_is_said_tells_the_line_and_not_the_edit(tmp_path, told):
     assert f" in line {line}, every wrong call that was tried comes out right, rounding aside." in found.message
     assert told and not any(words in found.message for words in told)
     assert found.message.splitlines()[-1].endswith("total = total + x * x")
+
+
+def test_an_edit_is_counted_as_one_where_a_size_of_1_is_a_number_of_the_text(tmp_path, told, counts):
+    old, new, *_ = OF_COPIES["a value"]
+    judged(tmp_path, "02", changed(COPY, (old, new)))
+    assert [by_edit == calls for by_edit, calls in counts] == [True]
 
 
 def test_two_mistakes_have_no_line(tmp_path):
