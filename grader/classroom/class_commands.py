@@ -94,8 +94,10 @@ def _write_class(exercises: tuple[str, ...], out: Path, assignment: str | None, 
               "over its GPUs (default: one per core, at most 12 per GPU)")  # fmt: skip
 @click.option("--scheduler", default="", metavar="ADDRESS", help="judge on the workers of this Dask scheduler instead")
 @click.option("--no-speed", is_flag=True, help="with --out: what only a GPU can show does not count")
+@click.option("--mend", is_flag=True, help="let feedback tell the line in which one change makes wrong calls right; "
+              "what has a result keeps its feedback")  # fmt: skip
 @click.option("--db", default="", metavar="URL", help="nbgrader's gradebook, if not that of nbgrader_config.py")
-def grade(what, out, only, sources, students, regrade, isolation, jobs, scheduler, no_speed, db) -> None:
+def grade(what, out, only, sources, students, regrade, isolation, jobs, scheduler, no_speed, mend, db) -> None:
     """Judges the hand-ins of a class and puts the verdicts into nbgrader's gradebook. Run it in the class's folder.
     With --out: judges a folder of submissions, STUDENT/softmax.py or the like, and writes the results there.
 
@@ -111,7 +113,7 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
     from grader.classroom.judge_missing import How, Students
 
     again = Students(tuple(name for name in regrade if name != EVERYONE), everyone=EVERYONE in regrade)
-    how = How(isolation, jobs, scheduler)
+    how = How(isolation, jobs, scheduler, mend)
     try:
         if out is not None:
             _refuse_with_out({"--from": sources, "--student": students, "--db": db})

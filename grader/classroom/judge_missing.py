@@ -21,12 +21,14 @@ class How:
     """The arguments of judging. `isolation`: the level at which submissions are isolated.
 
     `jobs`: how many texts are judged side by side; None for as many as are useful. `scheduler`: the address of a Dask
-    scheduler whose workers judge; "" for this machine.
+    scheduler whose workers judge; "" for this machine. `mend`: whether feedback tells the line in which one change
+    makes wrong calls right.
     """
 
     isolation: str = bubblewrap.AUTO
     jobs: int | None = None
     scheduler: str = ""
+    mend: bool = False
 
 
 ENCRYPTED = "tls://"  # begins the address of a scheduler that asks for certificates
@@ -85,7 +87,7 @@ def judge_missing(
         results.folder.mkdir(parents=True, exist_ok=True)
         patiently(lambda: remove_unfinished(results.folder), say)
         with View(len(missing), say) as view:
-            judge_all(missing, results, how.isolation, place, view)
+            judge_all(missing, results, how.isolation, place, view, how.mend)
 
 
 def _how(missing: list[Text], how: How) -> str:

@@ -1,4 +1,7 @@
-"""Tells the line in which one change makes every wrong call right: where a mistake is that nobody foresaw."""
+"""Tells the line in which one change makes every wrong call right: where a mistake is that nobody foresaw.
+
+A report tells no more than the line and the kind of the change. What the change is, `course mend` tells.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ from collections.abc import Collection
 
 from grader.explain.verdict import FAIL, Verdict
 from grader.operations.evidence import source_line
-from grader.sentences import Sentence
+from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
 
 KINDS = ("memory", "guess", "values")  # of verdicts that say what was seen, and not where it comes from
-# These words name an edit by its kind, and never say what the edit is.
+# A report names an edit by its kind, and never says what the edit is.
 CHANGES = {
     "comparison": "another comparison", "axis": "another axis", "operation": "another operation",
     "order": "another order of its operands", "number": "another number", "mask": "a mask", "other": "an `other`",
@@ -39,14 +42,23 @@ def is_asked_for(verdict: Verdict) -> bool:
     return verdict.outcome == FAIL and (verdict.kind in KINDS or verdict.kind == "cause" and not verdict.line)
 
 
+def told(edits: Collection[str], line: int, calls: int, of: int, submission: Submission) -> list[str]:
+    """Returns the line as it stands, and what each of these edits in it does."""
+    quoted = source_line(submission, line)
+    said = [_said(edit, line, calls, of).text for edit in edits]
+    return [*([quoted.text] if quoted is not None else []), *said]
+
+
+def _said(change: str, line: int, calls: int, of: int) -> Said:
+    if calls == of:
+        return MendedLine.ALL(change=change, line=line)
+    return MendedLine.LINE(change=change, line=line, calls=calls, of=of)
+
+
 def add_to(verdict: Verdict, line: int, kinds: Collection[str], calls: int, of: int, submission: Submission) -> None:
     """Adds the line of a mend to a verdict. `kinds`: of the edits that mend. `calls`: how many come right, of how many
     that were tried."""
-    change = CHANGES[next(iter(kinds))] if len(kinds) == 1 else "a change"
-    if calls == of:
-        said = [MendedLine.ALL(change=change, line=line)]
-    else:
-        said = [MendedLine.LINE(change=change, line=line, calls=calls, of=of)]
+    said = _said(CHANGES[next(iter(kinds))] if len(kinds) == 1 else "a change", line, calls, of)
     quoted = source_line(submission, line)
-    verdict.said += [*said, *([quoted] if quoted is not None and quoted not in verdict.said else [])]
+    verdict.said += [said, *([quoted] if quoted is not None and quoted not in verdict.said else [])]
     verdict.line = line

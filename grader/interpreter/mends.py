@@ -88,7 +88,7 @@ class Mender:
         def in_kernels(level: int, nearest: float, farthest: float) -> Iterator[tuple[Mend, Callable[[], bool]]]:
             for number, one in self.kernels.items():
                 for edit in edits(one.editable, level, chosen(number, nearest, farthest)):
-                    mend = Mend(f"{number} {edit.key}", edit.kind, edit.line)
+                    mend = Mend(f"{number} {edit.key}", edit.kind, edit.line, edit.words, level)
                     if is_wanted(mend) and not (keys is None and edit.is_idle):
                         yield mend, partial(self._is_right_with, number, edit)
 
@@ -261,13 +261,14 @@ def _launch_edits(recorded: RecordedCall, kind: str) -> Iterator[tuple[Mend, Rec
     """Yields the edits of launches, and the call with each. `kind`: "grid" or "argument"."""
     for at, step in enumerate(recorded.steps):
         if isinstance(step, PlannedLaunch):
-            for key, other in _grids(step) if kind == "grid" else _arguments(step):
-                mend = Mend(f"{LAUNCH} {at} {key}", kind, step.line)
+            for key, words, other in _grids(step) if kind == "grid" else _arguments(step):
+                mend = Mend(f"{LAUNCH} {at} {key}", kind, step.line, words, 0 if kind == "grid" else 1)
                 yield mend, replace(recorded, steps=[*recorded.steps[:at], other, *recorded.steps[at + 1 :]])
 
 
-def _grids(step: PlannedLaunch) -> Iterator[tuple[str, PlannedLaunch]]:
-    """Yields the grid with its axes exchanged, and with blocks of a constant's size along a number that is passed.
+def _grids(step: PlannedLaunch) -> Iterator[tuple[str, str, PlannedLaunch]]:
+    """Yields keys, words, and launches: the grid with its axes exchanged, and with blocks of a constant's size along a
+    number that is passed.
 
     Also where that changes nothing in this call: in another it does.
     """
@@ -277,10 +278,14 @@ def _grids(step: PlannedLaunch) -> Iterator[tuple[str, PlannedLaunch]]:
         for other in range(axis):
             grid = list(step.grid)
             grid[axis], grid[other] = grid[other], size
-            yield f"axes {axis} {other}", replace(step, grid=grid)
-        by_block = {f"{n} by {b}": -(-whole // block) for n, whole in sizes.items() for b, block in blocks.items()}
-        for name, number in (sizes | by_block).items():
-            yield f"axis {axis} {name}", replace(step, grid=[*step.grid[:axis], number, *step.grid[axis + 1 :]])
+            yield f"axes {axis} {other}", f"axes {other} and {axis} of the grid exchanged", replace(step, grid=grid)
+        by_block = {
+            f"triton.cdiv({n}, {b})": -(-whole // block) for n, whole in sizes.items() for b, block in blocks.items()
+        }
+        # Masked programs do no harm: of the grids that are large enough the smallest is likely to be meant.
+        for name, number in sorted((sizes | by_block).items(), key=lambda one: one[1]):
+            grid = [*step.grid[:axis], number, *step.grid[axis + 1 :]]
+            yield f"axis {axis} {name}", f"`{name}` programs along axis {axis} of the grid", replace(step, grid=grid)
 
 
 def _sizes(step: PlannedLaunch) -> dict[str, int]:
@@ -288,15 +293,17 @@ def _sizes(step: PlannedLaunch) -> dict[str, int]:
     return {name: int(value) for name, value in step.constants.items() if value.isdecimal()}
 
 
-def _arguments(step: PlannedLaunch) -> Iterator[tuple[str, PlannedLaunch]]:
-    """Yields the launch's arguments with two of a type exchanged, or one of them in the other's place as well."""
+def _arguments(step: PlannedLaunch) -> Iterator[tuple[str, str, PlannedLaunch]]:
+    """Yields keys, words, and launches: two arguments of a type exchanged, or one in the other's place as well."""
     for at, one in enumerate(step.parameters):
         for other_at, other in enumerate(step.parameters):
             if one.type != other.type or one.type == "descriptor" or at == other_at:
                 continue
             mine, theirs = replace(other, name=one.name), replace(one, name=other.name)
             changed = [mine if place == at else given for place, given in enumerate(step.parameters)]
-            yield f"{one.name} is {other.name}", replace(step, parameters=changed)
+            words = f"for `{one.name}` the argument that `{other.name}` gets"
+            yield f"{one.name} is {other.name}", words, replace(step, parameters=changed)
             if at < other_at:
                 changed = [theirs if place == other_at else given for place, given in enumerate(changed)]
-                yield f"{one.name} and {other.name}", replace(step, parameters=changed)
+                words = f"the arguments for `{one.name}` and `{other.name}` exchanged"
+                yield f"{one.name} and {other.name}", words, replace(step, parameters=changed)

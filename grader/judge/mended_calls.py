@@ -8,8 +8,8 @@ on what is found.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -35,17 +35,21 @@ FIRSTS = 2  # wrong calls of a structure whose edits are all tried: many an edit
 BY_NO_CHANCE = 3  # calls of one structure, wrong or right: fewer are right with many an edit
 MOST_CALLS = 16  # that fail, and as many that are right
 MOST_ELEMENTS = 1 << 18  # of a call's tensors
+MOST_TOLD = 2  # edits of a line
 
 
 @dataclass(frozen=True)
 class Mended:
     """A line that holds all mends of a run. `kinds`: what the mends change. `calls`: how many wrong calls they make
-    right, `of` how many that were tried."""
+    right, `of` how many that were tried. `edits`: words for the simplest of those that make most of these calls right,
+    which are `by_edit`: calls with other operations may need another edit."""
 
     line: int
     kinds: frozenset[str]
     calls: int
     of: int
+    edits: tuple[str, ...]
+    by_edit: int
 
 
 @lru_cache(64)
@@ -102,6 +106,8 @@ class _Search:
     def mended(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> Mended | None:
         mends: list[Mend] = []
         kinds: set[str] = set()
+        counts: Counter[tuple[int, int, str]] = Counter()  # calls, by an edit's line, level and words
+        words: dict[str, str] = {}  # by an edit's key
         mended = tried = 0
         known = {structure: len(calls) + len(right.get(structure, [])) for structure, calls in wrong.items()}
         if max(known.values(), default=0) < BY_NO_CHANCE:
@@ -121,6 +127,8 @@ class _Search:
             except _NoTime:
                 break
             tried += len(calls)
+            # One edit reads otherwise where a parameter of 1 is a number of the text: its first words are kept.
+            counts.update({(one.line, one.level, words.setdefault(one.key, one.words)): len(calls) for one in found})
             if tried == len(calls):
                 mends = found
             here = {one.line for one in found} & {one.line for one in mends}
@@ -133,7 +141,8 @@ class _Search:
         lines = {one.line for one in mends}
         if len(lines) != 1 or 0 in lines or mended < ENOUGH * total:
             return None
-        return Mended(mends[0].line, frozenset(kinds), mended, tried)
+        line = lines.pop()
+        return Mended(line, frozenset(kinds), mended, tried, *_simplest(counts, line))
 
     def _of_group(self, wrong: list[_Call], right: list[_Call], known: list[Mend]) -> list[Mend]:
         """Returns the mends of calls of one structure, in the lines of those that are known of another, or in any."""
@@ -169,6 +178,15 @@ class _Search:
         if reply.out_of_time and "keys" in asked:  # those that were not tried are neither mends nor none
             raise _NoTime
         return reply.mends
+
+
+def _simplest(counts: Mapping[tuple[int, int, str], int], line: int) -> tuple[tuple[str, ...], int]:
+    """Returns the words for a few of the edits in a line that make most calls right, and how many calls these are."""
+    here = {(level, words): calls for (of, level, words), calls in counts.items() if of == line}
+    most = max(here.values())
+    best = [one for one, calls in here.items() if calls == most]
+    least = min(level for level, _ in best)
+    return tuple(words for level, words in best if level == least)[:MOST_TOLD], most
 
 
 def mended(run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial], work: int = WORK) -> Mended | None:

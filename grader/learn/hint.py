@@ -126,7 +126,9 @@ def _next(folder: Folder, hints: Hints, level: int, cause: str) -> str:
         fitting = hints.level_for(cause, level) if cause else 0
         about = f", and hint {fitting} speaks of your last run" if fitting > level else ""
         return f"{edit} Still stuck? course hint {folder.number} opens hint {level + 1}{about}"
-    return f"{edit} That was the last hint; course solution {folder.number} --give-up shows the solution"
+    knows = bool(cause) and bool((last_result(folder) or {}).get("edits"))
+    mend = f" course mend {folder.number} tells the change that mends your last run;" if knows else ""
+    return f"{edit} That was the last hint;{mend} course solution {folder.number} --give-up shows the solution"
 
 
 def _note_opened(folder: Folder, level: int) -> None:

@@ -14,7 +14,7 @@ from grader.course.folder import Folder
 from grader.course.regions import BEGIN, END
 from grader.files import keep_aside, write_whole
 from grader.progress import progress
-from grader.progress.hints import read_hints
+from grader.progress.hints import LAST, read_hints
 from grader.progress.progress import Record
 from grader.progress.standing import read_progress
 
@@ -57,7 +57,7 @@ def _closed(folder: Folder, record: Record) -> str:
             f"{folder.id} {how_far}: its core is passed. The solution opens when all of it is, or now with: "
             f"course solution {folder.number} --core"
         )
-    hint = f"For a hint: course hint {folder.number}. " if record.hints < 3 else ""
+    hint = f"For a hint: course hint {folder.number}. " if record.hints < LAST else ""
     return (
         f"{folder.id} {how_far}; its solution opens when it is passed. {hint}"
         f"To see the solution now, which is noted: course solution {folder.number} --give-up"

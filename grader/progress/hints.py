@@ -21,6 +21,8 @@ FITS = re.compile(r"\s*<!-- fits: ([a-z0-9 \n-]+) -->")
 COMMENT = re.compile(r"\s*<!-- (?:fits|rungs): [^>]*? -->")
 PASSAGE = re.compile(r"\n\s*\n|\n(?=- )")
 
+LAST = 3  # the level that is nearly the line
+
 # The sentences of all other causes say what to change in the file, the host function, or a line of the kernel.
 NEEDS_A_HINT = {
     Cause.OOB_LOAD, Cause.OOB_STORE, Cause.WILD_POINTER, Cause.MISALIGNED,

@@ -17,7 +17,8 @@ UNITS = {"bytes_per_second": ("GB/s", 1e9), "flops": ("TFLOP/s", 1e12)}
 
 
 def record_run(folder: Folder, result: dict) -> None:
-    """Keeps the result of a run of the learner's own file, as --result writes it, if the run passed or failed.
+    """Keeps the result of a run of the learner's own file, as --result writes it and with the edits that `course mend`
+    tells, if the run passed or failed.
 
     Raises OSError.
     """

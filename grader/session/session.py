@@ -108,6 +108,7 @@ class Grading:
     seconds: float = 0.0
     unkept: str = ""  # why progress could not be written
     right_in_the_open: int = 0  # right calls of tests that are not hidden, which come first
+    edits: list[str] = field(default_factory=list)  # that mend, for `course mend`: no report tells them
 
     @property
     def own(self) -> bool:
@@ -188,6 +189,7 @@ class Grading:
         found = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
         if found is not None:
             mend.add_to(diagnosis.verdict, found.line, found.kinds, found.calls, found.of, self.run.submission)
+            self.edits = mend.told(found.edits, found.line, found.by_edit, found.of, self.run.submission)
 
     @property
     def points(self) -> tuple[float, float]:
@@ -339,7 +341,7 @@ class Session:
         """Writes the progress after a complete run of the learner's own file."""
         if grading.own and len(grading.results) == grading.tests:
             try:
-                record_run(grading.folder, result_file.as_json(grading))
+                record_run(grading.folder, result_file.as_json(grading) | {"edits": grading.edits})
             except OSError as error:
                 grading.unkept = f"{error.filename}: {error.strerror}"
 

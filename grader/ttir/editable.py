@@ -15,11 +15,13 @@ from grader.ttir.lines import CLOSE, LABEL, OPERATION, arguments_of, result_name
 from grader.ttir.module import Block, Dense, Function, Operation
 from grader.ttir.operation_table import TERMINATORS
 from grader.ttir.parser import parse
+from grader.ttir.written import UNKNOWN, written
 
 MOST_OPERATIONS = 500  # of a text that is edited
 MOST_NEW = 64  # values that an edit adds
 NUMBERS = ("arith.constant", "tt.get_program_id", "tt.get_num_programs", "tt.make_range")
 FOLDS = ("tt.reduce", "tt.scan", "tt.map_elementwise")
+COMBINED = "ab"  # what a fold without a second value combines
 SPREADS = ("tt.splat", "tt.broadcast", "tt.expand_dims")  # give the same numbers in another shape
 SIZE = "%size."  # begins the names of parameters that were compiled into a kernel
 _NAME = re.compile(r"%[\w$.\-]+(?:#\d+)?")
@@ -40,6 +42,7 @@ class Value:
 
     `same`: equal for values that are computed alike. `is_named`: it is a variable of the file, a number, or one of
     these in another shape, and no part of an expression. `is_parameter`: of the kernel, compiled into it or not.
+    `written`: as in the file.
     """
 
     name: str  # with its %
@@ -49,6 +52,7 @@ class Value:
     same: object
     is_named: bool = True
     is_parameter: bool = False
+    written: str = UNKNOWN
 
 
 @dataclass
@@ -74,6 +78,12 @@ class Site:
     @property
     def name(self) -> str:
         return self.operation.name
+
+    @cached_property
+    def written(self) -> list[str]:
+        """The operands as the file writes them."""
+        known = {value.name: value.written for value in self.known}
+        return [known.get(name, UNKNOWN) for name in self.operands]
 
     @property
     def is_read_again(self) -> bool:
@@ -102,7 +112,7 @@ class Editable:
         self.lines = _with_sizes(text.split("\n"), self.sizes)
         self.module = parse("\n".join(self.lines), filename)
         functions = list(self.module.functions.values())
-        self.sites = _Sites(self.lines, functions).found if _count(functions) <= MOST_OPERATIONS else []
+        self.sites = _Sites(self.lines, functions, self.sizes).found if _count(functions) <= MOST_OPERATIONS else []
         self._new = max(function.values for function in functions)  # the first number that no value has
         for function in functions:
             function.values = self._new + MOST_NEW
@@ -181,10 +191,13 @@ class _Open:
 class _Sites:
     """Goes through a text that has been read already, line by line."""
 
-    def __init__(self, lines: list[str], functions: list[Function]) -> None:
+    def __init__(self, lines: list[str], functions: list[Function], sizes: Mapping[str, int]) -> None:
         self.found: list[Site] = []
         self._operations = [one for function in functions for one in function.walk()]
-        self._named = _named(self._operations)
+        self._last = _last(self._operations)
+        self._named = _named(self._operations, self._last)
+        counts = Counter(sizes.values())
+        self._sizes = {size: name.removeprefix(SIZE) for name, size in sizes.items() if counts[size] == 1 < size}
         self._known: list[Value] = []
         self._opened: list[_Open] = []
         self._alike: dict[object, str] = {}  # how values are computed -> the first that is computed so
@@ -223,12 +236,15 @@ class _Sites:
         now = self._opened[-1]
         names, _, _ = arguments_of(arguments)
         types = [one.partition(": ")[2].partition(" loc(")[0] for one in arguments.split("%")[1:]]
-        numbers = now.regions[now.region][now.block].arguments
+        block = now.regions[now.region][now.block]
         of, is_parameter = now.site.id if now.site is not None else "", now.site is None and now.block == 0
-        for at, (name, type, number) in enumerate(zip(names, types, numbers)):
+        for at, (name, type, number) in enumerate(zip(names, types, block.arguments)):
             # Which parameters a kernel has differs by call; what they are called does not.
             id = name.removeprefix("%") if is_parameter else f"{of} {now.block} {at}"
-            self._known.append(Value(name, type, number, id, name, is_parameter=is_parameter))
+            written = id if is_parameter else block.places[at].variable or UNKNOWN
+            if now.site is not None and now.site.name in FOLDS:
+                written = COMBINED[at] if at < len(COMBINED) else UNKNOWN
+            self._known.append(Value(name, type, number, id, name, is_parameter=is_parameter, written=written))
         now.block += 1
 
     def _close(self, types: str) -> None:
@@ -245,8 +261,8 @@ class _Sites:
         classes = {value.name: value.same for value in site.known}
         for at, (name, type) in enumerate(zip(result_names(results) if results else [], _listed(after))):
             if name.startswith(SIZE):
-                id = name.removeprefix(SIZE)
-                self._known.append(Value(name, type, site.operation.results[at], id, name, is_parameter=True))
+                number, id = site.operation.results[at], name.removeprefix(SIZE)
+                self._known.append(Value(name, type, number, id, name, is_parameter=True, written=id))
                 return
             same = name
             if not site.operation.regions and site.name not in ("tt.load", "tt.call"):
@@ -254,9 +270,22 @@ class _Sites:
                 form = site.name, tuple(classes.get(one, one) for one in site.operands), attributes, at, type
                 same = self._alike.setdefault(form, name)
             is_named = site.operation in self._named
-            self._known.append(Value(name, type, site.operation.results[at], f"{site.id} {at}", same, is_named))
+            number, id = site.operation.results[at], f"{site.id} {at}"
+            self._known.append(Value(name, type, number, id, same, is_named, written=self._written(site, at)))
             if at == 0:
                 site.result, site.result_type = name, type
+
+    def _written(self, site: Site, at: int) -> str:
+        """Returns one of an operation's results as the file writes it."""
+        operation, place = site.operation, site.operation.place
+        if operation.name == "scf.for":
+            return operation.regions[0][0].places[at + 1].variable or UNKNOWN
+        if place.variable and operation in self._last and not site.is_in_a_fold:
+            return place.variable
+        expression = written(operation.name, site.written, operation.attributes)
+        if operation.name == "arith.constant" and expression.isdecimal():
+            return self._sizes.get(int(expression), expression)
+        return expression
 
 
 def _listed(types: str) -> list[str]:
@@ -264,13 +293,14 @@ def _listed(types: str) -> list[str]:
     return bare.split(", ") if bare else []
 
 
-def _named(operations: list[Operation]) -> set[Operation]:
-    """Returns the operations whose results a variable of the file holds, numbers, and these in another shape.
+def _last(operations: list[Operation]) -> set[Operation]:
+    """Returns the last operation of each assignment, which gives the variable's value."""
+    return {*{(one.place.line, one.place.variable): one for one in operations if one.place.variable}.values()}
 
-    Of the operations of an assignment the last one gives its value.
-    """
-    last = {(one.place.line, one.place.variable): one for one in operations if one.place.variable}
-    found = {one for one in operations if one.name in NUMBERS} | set(last.values())
+
+def _named(operations: list[Operation], last: set[Operation]) -> set[Operation]:
+    """Returns the operations whose results a variable of the file holds, numbers, and these in another shape."""
+    found = {one for one in operations if one.name in NUMBERS} | last
     known = {result for one in found for result in one.results}
     for one in _spreads(operations):
         if one.operands[0] in known:

@@ -6,10 +6,12 @@ mistake is. Texts of one kernel for calls of other sizes have the same edits, by
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from grader.ttir.editable import SPREADS, Change, Editable, Site, Value
+from grader.ttir.written import instead, number, written
 
 OF_FLOATS = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maxnumf", "arith.minnumf")
 OF_THE_GRID = ("tt.get_program_id", "tt.get_num_programs")
@@ -38,12 +40,13 @@ class Edit:
     """An edit of one operation, or the same edit of all operations that the same piece of the file has become.
 
     `key`: the same in texts of one kernel for other calls. `kind`: what is changed: comparison, axis, operation, order
-    (of operands), number, mask, other, less (without it), value, more (an operation more). `is_idle`: it changes
-    nothing in this call, and something in others.
+    (of operands), number, mask, other, less (without it), value, more (an operation more). `words`: what it
+    is. `is_idle`: it changes nothing in this call, and something in others.
     """
 
     key: str
     kind: str
+    words: str
     changes: tuple[Change, ...]
     line: int  # of the file; 0 where it may be that of a function, or that of a call of it
     is_idle: bool = False
@@ -64,19 +67,20 @@ def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
         for site in alike:
             for one in LEVELS[level](site, text):
                 line = _line_of(one.kind, site, alike)
-                yield Edit(f"{site.id} {one.kind} {one.detail}", one.kind, (one.change,), line, one.is_idle)
+                words = f"{one.words} where elements are combined" if site.is_in_a_fold else one.words
+                yield Edit(f"{site.id} {one.kind} {one.detail}", one.kind, words, (one.change,), line, one.is_idle)
 
 
 def _of_all(text: Editable, level: int, of: str, alike: list[Site]) -> Iterator[Edit]:
     """Yields the edits that each site of a group has, made in all of them at once."""
     if alike[0].is_read_again:
         return
-    found = [{(one.kind, one.detail): one.change for one in LEVELS[level](site, text)} for site in alike]
-    for kind, detail in found[0]:
-        changes = [one.get((kind, detail)) for one in found]
-        if all(change is not None and not change.renamed for change in changes):
+    found = [{(one.kind, one.detail): one for one in LEVELS[level](site, text)} for site in alike]
+    for (kind, detail), first in found[0].items():
+        changes = [one[kind, detail].change for one in found if (kind, detail) in one]
+        if len(changes) == len(alike) and not any(change.renamed for change in changes):
             line = alike[0].operation.place.line
-            yield Edit(f"{of}#all {kind} {detail}", kind, tuple(filter(None, changes)), line)
+            yield Edit(f"{of}#all {kind} {detail}", kind, first.words, tuple(changes), line)
 
 
 def _line_of(kind: str, site: Site, alike: list[Site]) -> int:
@@ -92,12 +96,20 @@ def _line_of(kind: str, site: Site, alike: list[Site]) -> int:
 class _One:
     kind: str
     detail: str
+    words: str
     change: Change
     is_idle: bool = False
 
 
-def _one(site: Site, kind: str, detail: object, *lines: str, is_idle: bool = False) -> _One:
-    return _One(kind, str(detail), Change(site, lines), is_idle)
+def _one(site: Site, kind: str, detail: object, words: str, *lines: str, is_idle: bool = False) -> _One:
+    return _One(kind, str(detail), words, Change(site, lines), is_idle)
+
+
+def _anew(site: Site, name: str = "", operands: Iterable[str] = (), **attributes: int) -> str:
+    """Returns the words for the site's operation with another name, other operands, or another attribute."""
+    old = site.operation.attributes
+    new = written(name or site.name, [*operands] or site.written, {**old, **attributes})
+    return instead(new, written(site.name, site.written, old))
 
 
 # ---- level 0: nothing else is brought in -----------------------------------------------------------------------------
@@ -107,24 +119,34 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
     attributes = site.operation.attributes
     for predicate in PREDICATES.get(site.name, ()):
         if predicate != attributes["predicate"]:
-            yield _one(site, "comparison", predicate, _with_number(site, "predicate", predicate))
+            words, line = _anew(site, predicate=predicate), _with_number(site, "predicate", predicate)
+            yield _one(site, "comparison", predicate, words, line)
     if site.name in OF_THE_GRID or (site.name in ("tt.reduce", "tt.scan") and _is_square(site)):
         for axis in range(3 if site.name in OF_THE_GRID else 2):
             if axis != attributes["axis"]:
-                yield _one(site, "axis", axis, _with_number(site, "axis", axis))
+                words = _anew(site, axis=axis) if site.name in OF_THE_GRID else f"axis {axis}"
+                yield _one(site, "axis", axis, words, _with_number(site, "axis", axis))
+    if len(site.operands) == 2 and not site.operation.regions:
+        for at, operand in enumerate(site.operands):
+            if site.types and site.types[at] == site.result_type:
+                words = instead(site.written[at], written(site.name, site.written, attributes))
+                yield _One("less", str(at), words, Change(site, (), operand))
     for family in FAMILIES:
         for other in family if site.name in family else ():
             if other != site.name:
-                yield _one(site, "operation", other, _with_name(site, other))
+                yield _one(site, "operation", other, _anew(site, other), _with_name(site, other))
     if site.name in ORDERED and site.types and site.types[0] == site.types[1]:
-        yield _one(site, "order", "", _with_operands(site, [*site.operands[1::-1], *site.operands[2:]]))
+        words = _anew(site, operands=_exchanged(site.written))
+        yield _one(site, "order", "", words, _with_operands(site, _exchanged(site.operands)))
     if site.name in ("tt.load", "tt.store"):
         yield from _masks(site)
     if not site.operation.regions or site.name == "scf.for":
         for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
             yield from _numbers(site, at, operand, type, text)
-            if len(site.operands) == 2 and type == site.result_type:
-                yield _One("less", str(at), Change(site, (), operand))
+
+
+def _exchanged(operands: list[str]) -> list[str]:
+    return [*operands[1::-1], *operands[2:]]
 
 
 def _is_square(site: Site) -> bool:
@@ -139,12 +161,12 @@ def _numbers(site: Site, at: int, operand: str, type: str, text: Editable) -> It
         return
     # By what they are, for a number that stands for a block size is another one in another text.
     if element[0] == "i":
-        numbers = {"0": 0, "1": 1, "-1": -1, "less": held - 1, "more": held + 1, "twice": 2 * held}
-        others = {what: str(number) for what, number in numbers.items()}
+        others = {"0": 0, "1": 1, "-1": -1, "less": held - 1, "more": held + 1, "twice": 2 * held}
     else:
-        others = {"0": "0.000000e+00", "1": "1.000000e+00", "-1": "-1.000000e+00", "lowest": _lowest(element)}
+        others = {"0": 0.0, "1": 1.0, "-1": -1.0, "lowest": -math.inf}
     for what, other in others.items():
-        yield _one(site, "number", f"{at} {what}", *_with_new(site, at, _constant(_new(at), other, type)))
+        made = _constant(_new(at), _as_text(other, element), type)
+        yield _one(site, "number", f"{at} {what}", instead(number(other), site.written[at]), *_with_new(site, at, made))
 
 
 def _masks(site: Site) -> Iterator[_One]:
@@ -158,18 +180,20 @@ def _masks(site: Site) -> Iterator[_One]:
         blocks = [value for value in reversed(site.known) if value.type == offsets]
         for value in reversed(site.known):
             if value.type == masks:
-                yield _one(site, "mask", value.id, _with_mask(site, value.name, masks))
+                words = f"the mask `{value.written}`"
+                yield _one(site, "mask", value.id, words, _with_mask(site, value.name, masks))
         for block, size in [(block, size) for block in blocks for size in sizes][:MOST_MASKS]:
             wide = _line("%mend_size", "tt.splat", [size.name], [size.type], offsets)
             below = _line(
                 "%mend", "arith.cmpi", [block.name, "%mend_size"], [offsets] * 2, masks, f"predicate = {LESS} : i64"
             )
-            yield _one(site, "mask", f"{block.id} {size.id}", wide, below, _with_mask(site, "%mend", masks))
+            words = f"the mask `{written('arith.cmpi', [block.written, size.written], {'predicate': LESS})}`"
+            yield _one(site, "mask", f"{block.id} {size.id}", words, wide, below, _with_mask(site, "%mend", masks))
     if site.name == "tt.load" and len(site.operands) == 2:
         element = _element(site.result_type)
-        for fill in ("0", "-1") if element[0] == "i" else ("0.000000e+00", _lowest(element)):
-            made = _constant("%mend", fill, site.result_type)
-            yield _one(site, "other", fill, made, _with_segment(site, "%mend", site.result_type, (1, 1, 1)))
+        for fill in (0, -1) if element[0] == "i" else (0.0, -math.inf):
+            made, words = _constant("%mend", _as_text(fill, element), site.result_type), f"`other={number(fill)}`"
+            yield _one(site, "other", fill, words, made, _with_segment(site, "%mend", site.result_type, (1, 1, 1)))
 
 
 def _with_mask(site: Site, mask: str, type: str) -> str:
@@ -187,7 +211,8 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
         for value in _distinct(site):
             if value.type == type and value.same != same.get(operand, operand):
                 is_idle = value.name in text.sizes and text.sizes[value.name] == text.constants.get(operand)
-                yield _one(site, "value", f"{at} {value.id}", _with_operand(site, at, value.name), is_idle=is_idle)
+                words, line = instead(value.written, site.written[at]), _with_operand(site, at, value.name)
+                yield _one(site, "value", f"{at} {value.id}", words, line, is_idle=is_idle)
         may_be_spread = operand in text.constants or site.name == "arith.cmpi"
         if may_be_spread and type.startswith("tensor") and "!tt.ptr" not in type:
             yield from _spread_values(site, at, type, text)
@@ -198,17 +223,18 @@ def _spread_values(site: Site, at: int, type: str, text: Editable) -> Iterator[_
     alone where another block is compared."""
     sizes, element, held = _sizes(type), _element(type), text.constants.get(site.operands[at])
     for value in _distinct(site) if held is not None else (one for one in site.known if one.is_parameter):
+        words = instead(value.written, site.written[at])
         if value.type == element:
             made = _line(_new(at), "tt.splat", [value.name], [element], type)
             is_idle = held is not None and text.sizes.get(value.name) == held
-            yield _one(site, "value", f"{at} splat {value.id}", *_with_new(site, at, made), is_idle=is_idle)
+            yield _one(site, "value", f"{at} splat {value.id}", words, *_with_new(site, at, made), is_idle=is_idle)
         for axis, size in enumerate(sizes if len(sizes) == 2 else ()):
             if value.type == f"tensor<{size}x{element}>":
                 flat = [size, "1"] if axis == 0 else ["1", size]
                 thin = f"tensor<{'x'.join([*flat, element])}>"
                 wide = _line("%mend", "tt.expand_dims", [value.name], [value.type], thin, f"axis = {1 - axis} : i32")
                 made = _line(_new(at), "tt.broadcast", ["%mend"], [thin], type)
-                yield _one(site, "value", f"{at} {axis} {value.id}", wide, *_with_new(site, at, made))
+                yield _one(site, "value", f"{at} {axis} {value.id}", words, wide, *_with_new(site, at, made))
 
 
 def _distinct(site: Site) -> Iterator[Value]:
@@ -238,23 +264,28 @@ def _one_more(site: Site, at: int, operand: str, type: str, value: Value, size: 
     `size`: that was compiled into the kernel as this value: a block's, or a stride of 1. It is a factor.
     """
     element = _element(type)
+
+    def words(name: str) -> str:
+        return instead(written(name, [site.written[at], value.written], {}), site.written[at])
+
     if "!tt.ptr" in type:
         if value.type == _like(type, "i32"):
             made = _line(_new(at), "tt.addptr", [operand, value.name], [type, value.type], type)
-            yield _one(site, "more", f"{at} tt.addptr {value.id}", *_with_new(site, at, made))
+            yield _one(site, "more", f"{at} tt.addptr {value.id}", words("tt.addptr"), *_with_new(site, at, made))
         return
     names = ("arith.andi",) if element == "i1" else MORE["i" if element[0] == "i" else "f"]
     names = names if size is None else names[:1]
     if value.type == type:
         for name in names if value.name != operand else names[:2] if element != "i1" else ():
             made = _line(_new(at), name, [operand, value.name], [type] * 2, type, FLAGS.get(name, ""))
-            yield _one(site, "more", f"{at} {name} {value.id}", *_with_new(site, at, made), is_idle=size == 1)
+            key, new = f"{at} {name} {value.id}", _with_new(site, at, made)
+            yield _one(site, "more", key, words(name), *new, is_idle=size == 1)
     elif value.is_parameter and value.type == element != "i1":
         wide = _line("%mend", "tt.splat", [value.name], [element], type)
         for name in names[:2]:
             made = _line(_new(at), name, [operand, "%mend"], [type] * 2, type, FLAGS.get(name, ""))
             lines = wide, *_with_new(site, at, made)
-            yield _one(site, "more", f"{at} {name} splat {value.id}", *lines, is_idle=size == 1)
+            yield _one(site, "more", f"{at} {name} splat {value.id}", words(name), *lines, is_idle=size == 1)
 
 
 LEVELS = (_few, _values, _more)
@@ -328,6 +359,8 @@ def _like(pointers: str, element: str) -> str:
     return f"{head}{element}>" if head else element
 
 
-def _lowest(element: str) -> str:
-    """Returns minus infinity, as the text writes it."""
-    return {"f64": "0xFFF0000000000000", "f16": "0xFC00", "bf16": "0xFF80"}.get(element, "0xFF800000")
+def _as_text(value: float, element: str) -> str:
+    """Returns a number as the text writes it: minus infinity by its bits."""
+    if value == -math.inf:
+        return {"f64": "0xFFF0000000000000", "f16": "0xFC00", "bf16": "0xFF80"}.get(element, "0xFF800000")
+    return str(value) if element[0] == "i" else f"{value:e}"

@@ -186,12 +186,15 @@ class Mending:
 class Mend:
     """An edit of a kernel's text, or of a launch, by its key: the same in texts of the kernel for other calls.
 
-    `kind`: what it changes, one of grader/ttir/edits.py, or the grid or an argument of a launch.
+    `kind`: what it changes, one of grader/ttir/edits.py, or the grid or an argument of a launch. `words`: what it is,
+    in terms of the file. `level`: 0 for those that bring in nothing else, then 1, then 2.
     """
 
     key: str
     kind: str
     line: int
+    words: str
+    level: int
 
 
 @dataclass

@@ -21,8 +21,9 @@ from tests.classroom.instructor import ROOT, solution
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, HandIn, handed_out
 from tests.conftest import mutant
+from tests.judge.test_mended_calls import COPY, HEAD, changed
 
-ADD, SOFTMAX = "01_masked_add", "03_softmax"
+ADD, COPYING, SOFTMAX = "01_masked_add", "02_strided_blocks", "03_softmax"
 SEED, STUDENTS, ORDINARY = 4, 70, 8
 HOSTILE = ("ends_the_process", "patches_the_comparison", "raises_markup", "script_in_markdown")
 ODD = (*HOSTILE, "latin_1", "not_a_notebook", "solution_cell_deleted", "syntax_error")
@@ -112,6 +113,17 @@ def judged(request: dict) -> dict:
 def folder(tmp_path) -> SubmissionFolder:
     (tmp_path / "submissions").mkdir()
     return SubmissionFolder(tmp_path / "submissions", tmp_path / "results")
+
+
+@pytest.mark.parametrize("options", [(), ("--mend",)])
+def test_the_line_of_a_mistake_is_told_where_the_instructor_wants_it(folder, judged_by, shared_judge, options):
+    judged_by(shared_judge.judge)
+    wrong = HEAD + changed(COPY, ("rows * xm + cols", "rows + cols"))
+    folder.put("ada", COPYING, {"strided_blocks.py": wrong.encode()})
+    folder.here("--isolation", "limits", *options)
+    result = folder.result("ada", COPYING)
+    assert ("With one operation more in line 12" in result["message"]) == bool(options)
+    assert "in the place of" not in str(result)
 
 
 def test_every_layout_is_understood_and_the_rest_is_named(folder, judged_by):

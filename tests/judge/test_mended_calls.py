@@ -10,6 +10,7 @@ from grader.author.proof import Outcome, Proof, Way
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from grader.judge import mended_calls
+from grader.session import session
 from tests.conftest import ROOT
 from tests.typed_commands import freeze_what_is_here
 
@@ -56,26 +57,67 @@ def row_sum(x):
     return z
 """
 
-# Each case states the change, and a part of the line that the report has to tell.
+# Each case states the change, a part of the line that the report has to tell, and the words for the edit.
 OF_COPIES = {
-    "a comparison": ("cols < N", "cols != N", "inside ="),
-    "a value": ("mask=inside)\n    tl.store", "mask=rows < M)\n    tl.store", "x = tl.load"),
-    "a grid": ("triton.cdiv(N, 64)", "N // 64", "copy_kernel[grid]"),
-    "a stride is left out": ("rows * xm + cols", "rows + cols", "from_here ="),
-    "an operation": ("rows * zm + cols * zn", "rows * zm - cols * zn", "to_there ="),
-    "a block's size": ("tl.program_id(1) * COLS", "tl.program_id(1) * ROWS", "left ="),
-    "an axis": ("left = tl.program_id(1)", "left = tl.program_id(2)", "left ="),
+    "a comparison": ("cols < N", "cols != N", "inside =", "`cols < N` in the place of `cols != N`"),
+    "a value": (
+        "mask=inside)\n    tl.store",
+        "mask=rows < M)\n    tl.store",
+        "x = tl.load",
+        "`inside` in the place of `rows < M`",
+    ),
+    "a grid": (
+        "triton.cdiv(N, 64)",
+        "N // 64",
+        "copy_kernel[grid]",
+        "`triton.cdiv(N, COLS)` programs along axis 1 of the grid",
+    ),
+    "a stride is left out": ("rows * xm + cols", "rows + cols", "from_here =", "`rows * xm` in the place of `rows`"),
+    "an operation": (
+        "rows * zm + cols * zn",
+        "rows * zm - cols * zn",
+        "to_there =",
+        "`(rows * zm) + cols` in the place of `(rows * zm) - cols`",
+    ),
+    "a block's size": ("tl.program_id(1) * COLS", "tl.program_id(1) * ROWS", "left =", "`COLS` in the place of `ROWS`"),
+    "an axis": ("left = tl.program_id(1)", "left = tl.program_id(2)", "left =", ""),  # the report names the axis itself
 }
 OF_SUMS = {
-    "a number": ("range(0, N, BLOCK)", "range(1, N, BLOCK)", "for start"),
-    "an operation more": ("total = total + x", "total = total + x * x", "total = total"),
-    "a reduction": ("tl.sum(total, 0)", "tl.max(total, 0)", "whole ="),
+    "a number": ("range(0, N, BLOCK)", "range(1, N, BLOCK)", "for start", "`0` in the place of `1`"),
+    "an operation more": ("total = total + x", "total = total + x * x", "total = total", "`x` in the place of `x * x`"),
+    "a reduction": (
+        "tl.sum(total, 0)",
+        "tl.max(total, 0)",
+        "whole =",
+        "`a + b` in the place of `tl.maximum(a, b)` where elements are combined",
+    ),
 }
 
 
 @pytest.fixture(autouse=True, scope="module")
 def frozen() -> None:
     freeze_what_is_here()
+
+
+@pytest.fixture
+def counts() -> list[tuple[int, int]]:
+    """How many calls the edit that is told makes right, and how many its line."""
+    return []
+
+
+@pytest.fixture
+def told(monkeypatch, counts) -> list[str]:
+    """The words for the edits that the judged run finds."""
+    words: list[str] = []
+
+    def mended(*given) -> mended_calls.Mended | None:
+        if (found := mended_calls.mended(*given)) is not None:
+            words.extend(found.edits)
+            counts.append((found.by_edit, found.calls))
+        return found
+
+    monkeypatch.setattr(session, "mended", mended)
+    return words
 
 
 def judged(tmp_path, exercise: str, text: str) -> Outcome:
@@ -100,25 +142,34 @@ def line_of(text: str, part: str) -> int:
 
 
 @pytest.mark.parametrize("name", OF_COPIES)
-def test_the_line_of_a_mistake_in_a_copy(tmp_path, name):
-    old, new, part = OF_COPIES[name]
+def test_the_line_of_a_mistake_in_a_copy(tmp_path, told, name):
+    old, new, part, words = OF_COPIES[name]
     found = judged(tmp_path, "02", changed(COPY, (old, new)))
+    assert told[:1] == ([words] if words else [])
     assert found.line == line_of(changed(COPY, (old, new)), part), found.message
 
 
 @pytest.mark.parametrize("name", OF_SUMS)
-def test_the_line_of_a_mistake_in_a_sum(tmp_path, name):
-    old, new, part = OF_SUMS[name]
+def test_the_line_of_a_mistake_in_a_sum(tmp_path, told, name):
+    old, new, part, words = OF_SUMS[name]
     found = judged(tmp_path, "07", changed(SUM, (old, new)))
+    assert told[:1] == [words]
     assert found.line == line_of(changed(SUM, (old, new)), part), found.message
 
 
-def test_what_is_said_tells_the_line_and_not_the_edit(tmp_path):
+def test_what_is_said_tells_the_line_and_not_the_edit(tmp_path, told):
     wrong = changed(SUM, ("total = total + x", "total = total + x * x"))
     found = judged(tmp_path, "07", wrong)
     line = line_of(wrong, "total = total")
     assert f" in line {line}, every wrong call that was tried comes out right, rounding aside." in found.message
+    assert told and not any(words in found.message for words in told)
     assert found.message.splitlines()[-1].endswith("total = total + x * x")
+
+
+def test_an_edit_is_counted_as_one_where_a_size_of_1_is_a_number_of_the_text(tmp_path, told, counts):
+    old, new, *_ = OF_COPIES["a value"]
+    judged(tmp_path, "02", changed(COPY, (old, new)))
+    assert [by_edit == calls for by_edit, calls in counts] == [True]
 
 
 def test_two_mistakes_have_no_line(tmp_path):
@@ -135,5 +186,5 @@ def test_lost_digits_are_no_mistake_of_the_formula(tmp_path):
 
 def test_without_time_no_line_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(mended_calls._Search, "_mends", lambda *_, **asked: (_ for _ in ()).throw(mended_calls._NoTime))
-    old, new, _ = OF_SUMS["a reduction"]
+    old, new, *_ = OF_SUMS["a reduction"]
     assert "With " not in judged(tmp_path, "07", changed(SUM, (old, new))).message

@@ -81,13 +81,13 @@ class Work:
     best: dict = field(default_factory=dict)  # the result with the fewest open tests
 
 
-def judge_all(texts: list[Text], results: Results, level: str, place: Place, view: View) -> None:
+def judge_all(texts: list[Text], results: Results, level: str, place: Place, view: View, mend: bool = False) -> None:
     """Judges each text and stores its result, until none is left; `view` is told of each result.
 
     Raises EngineError, CommClosedError or TimeoutError where the scheduler cannot be reached: at once if it never was,
-    else after MOST_ABSENT seconds. `level`: how submissions are isolated.
+    else after MOST_ABSENT seconds. `level`: how submissions are isolated. `mend`: whether that line is looked for.
     """
-    work = patiently(lambda: {text.key: Work(text, request_of(text, level)) for text in texts}, view.note)
+    work = patiently(lambda: {text.key: Work(text, request_of(text, level, mend)) for text in texts}, view.note)
     run = _Run(work, results, level, view)
     lost = -math.inf  # the time at which the scheduler was lost; -inf if there never was a scheduler
     while run.left:

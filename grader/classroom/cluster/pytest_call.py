@@ -40,12 +40,13 @@ class _GivenUp:
             grading.run.submission.failure = self._failure
 
 
-def judge(text: Text, level: str = AUTO, given_up: str = "") -> dict:
+def judge(text: Text, level: str = AUTO, given_up: str = "", mend: bool = False) -> dict:
     """Returns the judge's result for a text, with what pytest printed as "report"; a fault where pytest wrote no
     result.
 
     `level`: how the submission is isolated. `given_up`: after what another judge was given up on this text, which then
-    is the result; "" for a text to be judged.
+    is the result; "" for a text to be judged. `mend`: whether the line in which one change makes wrong calls right is
+    looked for: a class is told what is wrong, and finds the line itself, unless its instructor wants otherwise.
     """
     import pytest
 
@@ -59,7 +60,7 @@ def judge(text: Text, level: str = AUTO, given_up: str = "") -> dict:
         file.write_text("" if given_up else text.text, encoding="utf-8", newline="")
         arguments = [str(text.exercise.path), "--submission", str(file), "--result", str(path), "--disable-warnings"]
         arguments += ["-p", "no:logging"]  # it would set two handlers up for each phase of a test
-        arguments += ["--no-mend"]  # a class is told what is wrong, and finds the line itself
+        arguments += [] if mend else ["--no-mend"]
         arguments += ["--isolation", level, *(["--hidden", str(text.hidden)] if text.hidden else [])]
         with contextlib.chdir(text.exercise.root):
             status = pytest.main(arguments, plugins=[_GivenUp(given_up)] if given_up else [])

@@ -42,13 +42,13 @@ MOST_IDLE = 900  # seconds without a request; the command may have been killed o
 PATIENCE = 300  # seconds for the course's folder to come back
 
 
-def request_of(text: Text, level: str) -> dict:
+def request_of(text: Text, level: str, mend: bool = False) -> dict:
     """Returns what a machine that has the same course needs to judge a text."""
     hidden = text.hidden_file.read_text(encoding="utf-8") if text.hidden_file else None
     exercise = text.exercise
     return {
         "exercise": exercise.id, "course": str(exercise.root), "text": text.text, "hidden": hidden, "level": level,
-        "key": text.key,
+        "key": text.key, "mend": mend,
     }  # fmt: skip
 
 
@@ -267,7 +267,7 @@ def _answer(request: dict) -> dict:
         if text.key != request["key"]:
             where = f"{os.uname().nodename}:{exercise.root}"
             return faulty(exercise.id, f"course, torch or triton at {where} differ from those that the command sees")
-        return judge(text, request["level"], request.get("given_up", ""))
+        return judge(text, request["level"], request.get("given_up", ""), request["mend"])
 
 
 def _exercise_of(request: dict) -> Folder | None:

@@ -1,0 +1,54 @@
+"""`course mend` tells what to change in the line of the last failure, once all hints are open."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.course.folder import Folder
+from grader.progress.last_result import last_result
+from tests.judge.test_mended_calls import COPY, HEAD, changed
+
+ID = "02_strided_blocks"
+
+
+@pytest.fixture
+def wrong(course):
+    """A copy of the course with a mistake in its file that no list holds, judged once."""
+    course.save(ID, HEAD + changed(COPY, ("rows * xm + cols", "rows + cols")))
+    said = course.pytest(f"exercises/{ID}", "--device", "cpu", "--seed", "1", "--result", "result.json").out
+    assert "comes out right, rounding aside." in said and "in the place of" not in said
+    return course
+
+
+def test_the_change_is_told_after_the_last_hint(wrong):
+    closed = wrong.here("mend", "02")
+    assert (closed.status, closed.out) == (1, "")
+    assert closed.err.strip().endswith("is told after its last hint, hint 3. Next: course hint 02")
+    hints = wrong.here("hint", "02", "--all", answer="y\n")
+    assert "That was the last hint; course mend 02 tells the change that mends your last run;" in hints.lines[-1]
+    done = wrong.here("mend", "02")
+    assert done.status == 0
+    line, change, after = done.lines
+    assert line == "Line 12:  from_here = rows + cols * xn"
+    assert change.startswith("With `rows * xm` in the place of `rows` in line 12, every wrong call that was tried ")
+    assert after == f"Next: edit exercises/{ID}/strided_blocks.py and run pytest exercises/{ID}"
+
+
+def test_the_change_stands_in_no_result_that_is_handed_on(wrong):
+    """A class's results come from --result, and students read them."""
+    assert "in the place of" in str(last_result(Folder(wrong.path / "exercises" / ID)))
+    assert "in the place of" not in (wrong.path / "result.json").read_text()
+
+
+def test_where_no_change_was_found_that_is_said(tried):
+    assert "course mend" not in tried.here("hint", "03", "--all", answer="y\n").out
+    done = tried.here("mend", "03")
+    assert (done.status, done.out) == (1, "")
+    assert "knows no single change" in done.err and "Next: course why 03" in done.err
+
+
+@pytest.mark.parametrize(("number", "said"), [("01", "passed when it was run last"), ("06", "was not run here yet")])
+def test_what_did_not_fail_has_nothing_to_mend(history, number, said):
+    done = history.here("mend", number)
+    assert (done.status, done.out) == (1, "")
+    assert said in done.err and "Next: " in done.err
