@@ -296,8 +296,9 @@ class Session:
 
     def pytest_itemcollected(self, item: pytest.Function) -> None:
         grading = self._grading(item)
-        grading.tests += 1
-        grading.core_tests += is_core(item)
+        if not grading.tests:  # all of the file count, however few of them are asked for
+            every = item.getparent(pytest.Module).collect()
+            grading.tests, grading.core_tests = len(every), sum(map(is_core, every))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:

@@ -94,6 +94,16 @@ def test_a_partly_filled_stub_says_which_region_is_empty(course):
     assert "The marked region in masked_add_kernel is still empty." in done.out
 
 
+def test_one_test_by_its_name_is_no_pass(course):
+    """As the button of an editor asks for it."""
+    write(course, "01_masked_add", (ROOT / "solutions/01_masked_add/masked_add.py").read_text())
+    one = "exercises/01_masked_add/test_masked_add.py::test_one_full_block"
+    done = run(one, "--result", "out.json", cwd=course)
+    assert re.search(r"Right so far: 1 of \d\d tests were run\.", done.out) and "Passed" not in done.out
+    assert json.loads((course / "out.json").read_text())["outcome"] == "incomplete"
+    assert not (course / "progress.txt").exists()
+
+
 def test_a_part_of_the_tests_is_no_pass(course):
     write(course, "03_softmax", (ROOT / SOFTMAX).read_text())
     done = run("exercises/03_softmax", "-k", "one_column", "--result", "out.json", cwd=course)
