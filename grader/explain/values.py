@@ -185,7 +185,7 @@ def _as_it_shows(evidence: Compared) -> Verdict:
 
 
 def _known_mistake(evidence: Compared, found: Hypothesis) -> Verdict:
-    line = found.line or _line_of_mistake(found, evidence)
+    line = found.line or found.line_of() or _line_of_mistake(found, evidence)
     verdict = failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
     verdict.candidate = found.candidate
     return verdict
@@ -259,7 +259,9 @@ def _layout(evidence: Compared) -> Verdict | None:
         part, whole = next(iter(evidence.trial.begins.items()))
         return failed(Cause.STRIDE_IGNORED, Values.ONE_ADDRESS(part=part, whole=whole), kind="guess")
     strided = [name for name, tensor in evidence.tensors if not tensor.is_contiguous()]
-    return failed(Cause.STRIDE_IGNORED, Values.STRIDE_IGNORED(names=in_words(strided)), kind="guess")
+    line = the_only(map(evidence.line_without_strides, strided))
+    said = Values.STRIDE_IGNORED(names=in_words(strided))
+    return failed(Cause.STRIDE_IGNORED, said, evidence.source_line(line), kind="guess", line=line)
 
 
 def _flushed(evidence: Compared) -> Verdict | None:

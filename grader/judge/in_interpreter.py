@@ -341,6 +341,7 @@ class Interpreted:
         return Evidence(
             self.run.submission, trial, inputs, reply, wanted, constants,
             history.right_bounds, history.right_trials, texts=functools.partial(self.run.kernels, trial, inputs),
+            line_without_strides=functools.partial(self.run.line_without_strides, trial, inputs),
             right_with_plain_layouts=functools.partial(self._is_right_with_plain_layouts, trial, inputs),
         )  # fmt: skip
 

@@ -25,6 +25,7 @@ from grader.judge.packed_calls import PackedCall
 from grader.judge.speed_rule import EarlierShares
 from grader.judge.work_ahead import Foreseen, in_drawn_order
 from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
+from grader.operations.evidence import the_only
 from grader.processes.bubblewrap import FRONT_END, SUBMISSION
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.front_end_process import FrontEnd
@@ -280,6 +281,23 @@ class Run:
         numbers = [launch.kernel for launch in call.launches(trial.config)]
         read = {one: KernelFacts(parse(call.kernels[one].source, self.filename)) for one in set(numbers)}
         return [read[number] for number in numbers]
+
+    def line_without_strides(self, trial: Trial, inputs: list[Argument], name: str) -> int:
+        """Returns the only line in which a kernel addresses this argument, if it leaves out a stride there that it was
+        given; else 0."""
+        call, tensor = self.recorded_call(trial, inputs).call, dict(tensors_of(trial.arguments, inputs))[name]
+        needed = {stride for size, stride in zip(tensor.shape, tensor.stride()) if size > 1 and stride > 1}
+        lines = []
+        for launch, facts in zip(call.launches(trial.config), self.kernels(trial, inputs)):
+            pointers = [
+                one.name for one in launch.parameters
+                if one.type == "pointer" and one.buffer >= 0 and call.buffers[one.buffer].name == name
+            ]  # fmt: skip
+            numbers = {one.name: int(one.value) for one in launch.parameters if one.type in ("i32", "i64")}
+            # Of a stride that is a size too, the kernel may have been given the size alone.
+            given = [one for one in needed if list(numbers.values()).count(one) > tensor.shape.count(one)]
+            lines += [facts.line_without_strides(pointers, numbers, given)] if pointers else []
+        return the_only(lines)
 
     def _carried_out(self, trial: Trial, inputs: list[Argument], recorded: PackedCall, **options) -> Reply:
         specs, blob = _with_values(recorded, trial, inputs)

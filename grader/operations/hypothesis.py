@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ class Hypothesis:
     # How much arithmetic may add on top of the bound, [result's shape], as the terms are not those of the right result.
     rounding: torch.Tensor | None = None
     line: int = 0  # the line of the text that shows this mistake; 0: none does
+    line_of: Callable[[], int] = int  # finds that line, where this takes a while
     by_subtraction: bool = False  # padded lanes hold 0 until a sum, or what is made of it, is subtracted from them
     held: float | None = None  # what padded lanes hold: the `other` of a load
     of_special: bool = False  # about NaN and infinities alone: no ordinary number has to show it

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from grader.ttir.data_flow import CONTROL, Value, sources_of
+from grader.ttir.data_flow import CONTROL, Value, reached, sources_of
 from grader.ttir.module import Dense, Module, Operation
 
 OF_16_BITS = {"f16": "fp16", "bf16": "bf16"}
@@ -76,6 +76,23 @@ class KernelFacts:
         entry = self.module.entry
         strides = [at for at, name in zip(entry.blocks[0].arguments, entry.names) if "stride" in name]
         return bool(strides) and not any(self._made_of.get((entry.name, at)) for at in strides)
+
+    def line_without_strides(
+        self, pointers: Collection[str], numbers: Mapping[str, int], strides: Iterable[int]
+    ) -> int:
+        """Returns the only line that adds offsets to these parameters, if a number that is one of these strides goes
+        into none of them; else 0. `numbers`: what other parameters hold, by name."""
+        home, arguments = self.module.entry.name, self.module.entry.blocks[0].arguments
+        parameters = dict(zip(self.module.entry.names, arguments))
+        roots = {(home, parameters[name]) for name in pointers if name in parameters}
+        adds = [
+            one for one in self.named("tt.addptr")
+            if not roots.isdisjoint(reached([(self._homes[one], one.operands[0])], self._sources))
+        ]  # fmt: skip
+        offsets = {*reached([(self._homes[one], one.operands[1]) for one in adds], self._sources)}
+        used = {number for name, number in numbers.items() if (home, parameters.get(name, -1)) in offsets}
+        lines = {one.place.line for one in adds if not one.place.via}
+        return lines.pop() if len(lines) == 1 and not used.issuperset(strides) else 0
 
     @property
     def loads_with_other(self) -> list[LoadWithOther]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader import normal, special, with_some
+from grader import normal, output, special, with_some
 from tests.conftest import ROOT
 
 NONE = normal(8, 200) * 0
@@ -82,3 +82,16 @@ def test_what_meets_is_told_with_its_shapes(bench):
     assert verdict.lines[1] == (
         "acc is [128, 32], factor is [128]: a block of 128 numbers meets a tile as a row, [1, 128]."
     )
+
+
+def test_the_line_of_an_address_without_a_stride_that_the_kernel_was_given_is_told(bench):
+    text = changed("02_strided_blocks", ("x_ptr + rows * stride_xm + cols * stride_xn", "x_ptr + rows * N + cols"))
+    verdict = bench(text, "02_strided_blocks").check(normal(37, 153).transposed(), output(37, 153))
+    assert verdict.id == "stride-ignored" and "x_ptr + rows * N + cols" in text.splitlines()[verdict.line - 1]
+    assert f"Line {verdict.line}:  tile = tl.load(x_ptr + rows * N + cols, mask=mask)" in verdict.lines
+
+
+def test_no_line_of_a_kernel_is_blamed_for_a_stride_that_it_was_not_given(bench):
+    text = changed("02_strided_blocks", ("x.stride(0), x.stride(1), z.stride(0)", "N, 1, z.stride(0)"))
+    verdict = bench(text, "02_strided_blocks").check(normal(37, 153).transposed(), output(37, 153))
+    assert verdict.id == "stride-ignored" and not verdict.line, verdict.lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -125,7 +126,8 @@ def strides_ignored(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypo
                 said = OfAnyOperation.SAME_STRIDES(argument=name, name=evidence.returns)
             if misread is not None and strides != tensor.stride():
                 changed = [*inputs[:number], *exact([misread]), *inputs[number + 1 :]]
-                yield from supposed(evidence, id, said, changed)
+                for found in supposed(evidence, id, said, changed):
+                    yield replace(found, line_of=partial(evidence.line_without_strides, name))
 
 
 def _lead_to_findings(evidence: Compared, name: str, tensor: torch.Tensor, strides: tuple[int, ...]) -> bool:
@@ -178,7 +180,7 @@ def target_strides(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypot
     for id, strides, said in readings:
         told = strides != (row, column) and _lead_to_findings(evidence, name, out, strides)
         if told and _stands_there(out, expected, strides):
-            yield Hypothesis(id, said, None)
+            yield Hypothesis(id, said, None, line_of=partial(evidence.line_without_strides, name))
 
 
 def _stands_there(out: torch.Tensor, expected: torch.Tensor, strides: tuple[int, int]) -> bool:
