@@ -92,6 +92,6 @@ def test_the_line_of_an_address_without_a_stride_that_the_kernel_was_given_is_to
 
 
 def test_no_line_of_a_kernel_is_blamed_for_a_stride_that_it_was_not_given(bench):
-    text = changed("02_strided_blocks", ("x.stride(0), x.stride(1), z.stride(0)", "N, 1, z.stride(0)"))
+    text = changed("02_strided_blocks", ("x.stride(0), x.stride(1), z.stride(0)", "N + 0, 1, z.stride(0)"))
     verdict = bench(text, "02_strided_blocks").check(normal(37, 153).transposed(), output(37, 153))
     assert verdict.id == "stride-ignored" and not verdict.line, verdict.lines
