@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import tempfile
+import threading
 from pathlib import Path
 
 from grader.author import direct_run, pytest_run
@@ -21,9 +23,15 @@ def run(proof: Proof, way: Way) -> Outcome:
 
 
 def prepare() -> None:
-    """Prepares a worker: imports torch, and freezes its objects, in which pytest would look for garbage in each run."""
+    """Prepares a worker: imports torch, and freezes its objects, in which pytest would look for garbage in each run.
+
+    It ends when `course check` does, however that ends: it waits for work at a pipe that it holds open itself.
+    """
     import torch
 
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
     torch.set_num_threads(1)
     os.environ["NO_COLOR"] = "1"
     gc.freeze()

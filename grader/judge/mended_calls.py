@@ -28,7 +28,7 @@ from grader.ttir.parser import parse
 from grader.wire.messages import Mend
 from grader.wire.recorded_parts import PlannedLaunch
 
-WORK = 200_000  # for all tries of a run: at most about two seconds of a core
+WORK = 300_000  # for all tries of a run: at most about two seconds of a core
 OF_FIRST = 0.8  # of the work that is left, for the first call of a structure
 ENOUGH = 2 / 3  # of the wrong calls have to be mended: an edit may not do for all structures
 FIRSTS = 2  # wrong calls of a structure whose edits are all tried: many an edit makes a small one right

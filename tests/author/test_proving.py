@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import select
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,3 +96,27 @@ def test_the_fewest_tests_are_tried_first():
     in_order = ["test_a", "test_b", "test_c"]
     assert first_tests.candidates(in_order, "test_c") == [("test_c",), ("test_a", "test_b", "test_c")]
     assert first_tests.candidates(in_order, "test_a") == [("test_a",), ("test_b", "test_a")]
+
+
+POOL = """
+import os, sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from grader.author import proving
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=proving.prepare) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        sys.stdin.read()
+"""
+
+
+def test_a_worker_ends_with_the_check_that_is_killed(tmp_path):
+    (tmp_path / "pool.py").write_text(POOL)
+    with subprocess.Popen(
+        [sys.executable, tmp_path / "pool.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as check:
+        worker = os.pidfd_open(int(check.stdout.readline()))
+        check.kill()
+    select.select([worker], [], [])  # ready once the worker has ended
+    os.close(worker)
