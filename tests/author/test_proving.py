@@ -114,7 +114,12 @@ if __name__ == "__main__":
 def test_a_worker_ends_with_the_check_that_is_killed(tmp_path):
     (tmp_path / "pool.py").write_text(POOL)
     with subprocess.Popen(
-        [sys.executable, tmp_path / "pool.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, tmp_path / "pool.py"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
     ) as check:
         worker = os.pidfd_open(int(check.stdout.readline()))
         check.kill()
