@@ -29,9 +29,13 @@ def prepare() -> None:
     """
     import torch
 
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     torch.set_num_threads(1)
     os.environ["NO_COLOR"] = "1"
     gc.freeze()
+
+
+def _end_with_the_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
