@@ -15,7 +15,7 @@ from grader.operations.evidence import Evidence, Place, the_only
 from grader.sentences import Said, Sentence, Value, count_text
 from grader.submission.nodes import covers
 from grader.submission.text import call_at, calls_in_line, descriptors_made
-from grader.wire.messages import FINDING_KINDS, Finding
+from grader.wire.messages import FINDING_KINDS, MULTIPROCESSORS, Finding
 
 
 class Memory(Sentence):
@@ -66,8 +66,13 @@ class Memory(Sentence):
         "mean it, the address is wrong."
     )
 
+    MASK_AND_NO_LANE_INSIDE = (
+        "The mask of the {function} in line {line}{at} lets lanes outside of {name} through, and none inside: the "
+        "address is computed wrongly, or the program has nothing to do there."
+    )
+
     SHOWN_IN_ROWS = "Program {program} {verb} {name}[{row}, {column}]{neighbour}{size}."
-    SHOWN_BEFORE = "Program {program} {verb} {count} elements before {name}{neighbour}{size}."
+    SHOWN_BEFORE = "Program {program} {verb} memory {count} elements before {name} begins{neighbour}{size}."
     SHOWN_ELEMENT = "Program {program} {verb} element {element} of {name}{neighbour}{size}."
     SHOWN_BETWEEN = "Program {program} {verb} {name} between its elements ({name} is a view with strides {strides})."
     SHOWN_IN_VIEW = "Program {program} {verb} {name} between its elements ({name} is a view)."
@@ -226,7 +231,7 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
         return Memory.DESCRIPTOR(function=function, line=line, name=name)
     if finding.linear < 0 and not finding.between:
         return Memory.LIES_BEFORE(name=name)
-    if not finding.masked and finding.lanes == 1:
+    if not finding.masked and not finding.tile:
         return Memory.ONE_ADDRESS(line=line, name=name)
     if not finding.masked:
         if finding.astray == finding.lanes:
@@ -242,7 +247,8 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
     runs_on = begins_inside or finding.loaded_is_one and finding.astray < finding.lanes
     if finding.loaded and not (leads_rows and runs_on):
         return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
-    mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else Memory.MASK_OR_ADDRESS
+    mask = Memory.MASK_AND_NO_LANE_INSIDE if finding.astray == finding.lanes else Memory.MASK_OR_ADDRESS
+    mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else mask
     return mask(function=function, line=line, at=_at(evidence, finding), name=name)
 
 
@@ -347,7 +353,7 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
     if not finding.masked:
         store = Memory.SAME_ADDRESS if finding.lanes == 1 else Memory.STORE_RUNS_ON
         return store(line=finding.line)
-    if finding.in_loop:
+    if finding.in_loop and evidence.trial.constants.get(MULTIPROCESSORS):  # each program goes over tiles
         return Memory.SAME_TILE()
     return Memory.LAST_WINS()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import pairwise
 
 import torch
@@ -27,6 +28,10 @@ class Unwritten(Sentence):
     NO_STORE = (
         "Nothing was written to {name}: the kernel has no tl.store, and a kernel gives its results in no other way. "
         "What it returns is lost."
+    )
+    NO_STORE_IS_LEFT = (
+        "Nothing was written to {name}: the compiler has left out every store of the kernel, as none comes to "
+        "anything. Is a mask false in each lane, whatever the sizes are?"
     )
     LINES = (
         "Each program writes one element of each row and each column of its tile of {name}: its rows and columns are "
@@ -104,7 +109,10 @@ def unwritten(evidence: Compared) -> Verdict | None:
 def _nothing(evidence: Evidence) -> Said:
     grid, launches = _used_axes(evidence), len(evidence.reply.launches)
     if evidence.kernels and not any(kernel.store_lines for kernel in evidence.kernels):
-        return Unwritten.NO_STORE(name=evidence.returns)
+        stores = any(
+            one.attr == "store" for one in ast.walk(evidence.submission.tree) if isinstance(one, ast.Attribute)
+        )
+        return (Unwritten.NO_STORE_IS_LEFT if stores else Unwritten.NO_STORE)(name=evidence.returns)
     storing = [kernel for kernel in evidence.kernels if kernel.store_lines]
     begun = any(line in evidence.reply.reached for kernel in storing for line in kernel.store_lines)
     in_loops = grid[-1:] != [0] and bool(storing) and all(kernel.stores_only_in_loops for kernel in storing)

@@ -50,12 +50,12 @@ class Values(Sentence):
     )
 
     ROWS_EQUAL = (
-        "All rows of {name} that a program writes are equal, and they should differ: in its tile nothing depends on "
-        "the row, neither an address that is loaded from nor a column as x[:, None]."
+        "All rows of {name} that a program writes are equal, and they should differ: nothing that is stored depends on "
+        "the row, be it an address that is loaded from or a column as x[:, None]."
     )
     COLUMNS_EQUAL = (
-        "All columns of {name} that a program writes are equal, and they should differ: in its tile nothing depends on "
-        "the column, neither an address that is loaded from nor a row as x[None, :]."
+        "All columns of {name} that a program writes are equal, and they should differ: nothing that is stored depends "
+        "on the column, be it an address that is loaded from or a row as x[None, :]."
     )
 
     NOT_TURNED = (
@@ -119,7 +119,8 @@ def value_verdict(evidence: Compared) -> Verdict:
         first = next(iter(fitting.values()), None)
         verdict = _known_mistake(evidence, first) if first is not None else missing or _as_it_shows(evidence)
         verdict.fitting = {candidate: one.sentence for candidate, one in fitting.items()}
-        verdict.refuted = frozenset(refuted)
+        # Where the formula is wrong no digits are to blame, in this call or in another one of the kernel.
+        verdict.refuted = frozenset(refuted | ({Cause.LOW_PRECISION} if evidence.formula_is_right is False else set()))
     if verdict.id != Cause.UNWRITTEN:
         verdict.said.append(first_wrong(evidence))
     verdict.tiles = tile_map(evidence)
@@ -303,7 +304,13 @@ def _low_precision(evidence: Compared) -> Verdict | None:
         advice = Values.WHERE_DIGITS_GO()
         if not exact_bound:
             advice = getattr(named(evidence.wanted.bound), "LOST_DIGITS", advice)
-    return failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(line), kind="guess", line=line)
+    return _of_digits(said, advice, evidence, line)
+
+
+def _of_digits(said: Said, advice: Said | None, evidence: Compared, line: int) -> Verdict:
+    verdict = failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(line), kind="guess", line=line)
+    verdict.candidate = Cause.LOW_PRECISION
+    return verdict
 
 
 def _where_digits_go(evidence: Compared) -> tuple[Said | None, int]:
@@ -329,7 +336,7 @@ def _out_of_range(evidence: Compared) -> Verdict | None:
     said = Values.OUT_OF_RANGE(name=evidence.returns)
     line = the_only(one.line for one in evidence.roundings if one.dtype == "fp16")
     advice = Values.RANGE_OF_FP16(line=line) if line else None
-    return failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(line), kind="guess", line=line)
+    return _of_digits(said, advice, evidence, line)
 
 
 def _constant(evidence: Compared) -> Verdict | None:

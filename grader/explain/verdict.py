@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from grader.explain.causes import is_cause
+from grader.explain.causes import Cause, is_cause
 from grader.explain.tile_map import TileMap
 from grader.sentences import Said
 from grader.wire.printable import one_line
@@ -70,6 +70,8 @@ def is_contradicted(verdict: Verdict, others: Iterable[Verdict]) -> bool:
     wrong = [one for one in others if one.wrong == ORDINARY]
     if not verdict.candidate:
         return False
+    if verdict.candidate == Cause.LOW_PRECISION:
+        return refutes(verdict.candidate, wrong) > 0
     fitting = 1 + fits(verdict.candidate, wrong)
     refuting = refutes(verdict.candidate, wrong)
     if fitting < BY_NO_CHANCE:

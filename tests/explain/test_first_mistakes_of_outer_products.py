@@ -30,7 +30,7 @@ OF_OUTER_PRODUCTS = {
     ),
     "x*y square": (
         ((V, "v = x * y"),),
-        "All rows of z that a program writes are equal, and they should differ: in its tile nothing depends",
+        "All rows of z that a program writes are equal, and they should differ: nothing that is stored depends",
         "",
         "square",
     ),
@@ -66,7 +66,7 @@ OF_OUTER_PRODUCTS = {
     ),
     "tl.max(v,0)": (
         ((RELU, "v = tl.max(v, 0)"),),
-        "All rows of z that a program writes are equal, and they should differ: in its tile nothing depends",
+        "All rows of z that a program writes are equal, and they should differ: nothing that is stored depends",
         "",
     ),
     "tl.max(v,0.0)": (
