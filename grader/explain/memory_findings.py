@@ -67,8 +67,8 @@ class Memory(Sentence):
     )
 
     MASK_AND_NO_LANE_INSIDE = (
-        "The mask of the {function} in line {line}{at} lets lanes outside of {name} through, and none inside: the "
-        "address is computed wrongly, or the program has nothing to do there."
+        "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. No lane is inside: "
+        "the address is computed wrongly, or the program has nothing to do there."
     )
 
     SHOWN_IN_ROWS = "Program {program} {verb} {name}[{row}, {column}]{neighbour}{size}."
