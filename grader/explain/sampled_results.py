@@ -23,6 +23,11 @@ class Samples(Sentence):
         "{last}, which writes {count}."
     )
     AT_MOST = "Each program writes {each} elements of {name}, together {together} of {total} at most."
+    PARTS_LEFT_OUT = "Parts of {name} are never written: some of a grid of {grid} programs write less than others."
+    MISSING = (
+        "Most of a sample of {sample} programs write {each:#element} each. Some write less, by {short} in all, and the "
+        "whole grid has room for {room}."
+    )
     OFFSETS_MEET = "Offsets in {name} meet each other."
     STORED_AGAIN = "{times} values are stored in {count:#element} of {name}: others get none."
     WRONG = "{name} is wrong in {count:#element} of {total} that program {program} writes, {dtype}."
@@ -37,6 +42,14 @@ def too_few(name: str, shape: list[int], grid: list[int], each: int) -> Verdict:
         said = Samples.BLOCK_TOO_SHORT(name=name)
     at_most = Samples.AT_MOST(name=name, each=each, together=programs * each, total=math.prod(shape))
     return failed(Cause.UNWRITTEN, said, at_most, kind="memory")
+
+
+def parts_left_out(name: str, grid: list[int], each: int, sample: int, short: int, room: int) -> Verdict:
+    """Returns the verdict on programs that leave out parts of a result: in a sample `short` elements are missing of
+    what others write, and in the whole grid no more than `room` may be."""
+    said = Samples.PARTS_LEFT_OUT(name=name, grid=" x ".join(map(str, grid)))
+    missing = Samples.MISSING(sample=sample, each=each, short=short, room=room)
+    return failed(Cause.UNWRITTEN, said, missing, kind="memory")
 
 
 def end_left_out(name: str, each: int, left: int, last: int, count: int) -> Verdict:

@@ -5,11 +5,11 @@ these programs store, where the exercise states which parts of its inputs they a
 
 Programs that were not run do not tell if all of the result is written, with three exceptions. First: the programs of
 one launch are taken to be alike if at least half of the sample store the same number of elements, and none stores more;
-if the whole grid, each program with that number, could not fill the result, then it does not. This finds grids that are
-capped and blocks that end before their row; a gap smaller than what the programs at the edges leave unused is for the
-small cases to find, where every program runs. Second: offsets are rounded, or wrap around, while elements are stored
-more than once. Third: each program of the sample writes the next elements of a vector, and the last program leaves some
-of the rest.
+if the whole grid, each program with that number, less what is missing in the sample, could not fill the result, then
+it does not. This finds grids that are capped and blocks that end before their row; a gap smaller than what the programs
+at the edges leave unused is for the small cases to find, where every program runs. Second: offsets are rounded, or wrap
+around, while elements are stored more than once. Third: each program of the sample writes the next elements of a
+vector, and the last program leaves some of the rest.
 """
 
 from __future__ import annotations
@@ -210,8 +210,13 @@ def _of_one_launch(evidence: Evidence, sampled: Sampled) -> Verdict | None:
     if evidence.wanted.is_updated:
         return None
     parts = _by_program(_stored(sampled))
-    found = _too_few(evidence, sampled, [mine.programs.numel() for _, mine in parts])
-    return found or _stored_again(evidence, sampled) or _end_left_out(evidence, sampled, parts)
+    counts = [_count(mine) for _, mine in parts]
+    return (
+        _too_few(evidence, sampled, counts)
+        or _stored_again(evidence, sampled)
+        or _end_left_out(evidence, sampled, parts)
+        or _parts_left_out(evidence, sampled, counts)
+    )
 
 
 def _first_wrong(
@@ -260,10 +265,27 @@ def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict
     None if they can. counts: how many elements each of the storing programs stored.
     """
     grid, most = evidence.reply.launches[-1].grid, max(counts, default=0)
-    elements, programs = math.prod(sampled.shape), math.prod(grid)
-    if 2 * counts.count(most) < sampled.programs or programs * most >= elements or not most:
+    if not _are_alike(sampled, counts) or _room(grid, most, sampled) >= 0:
         return None
     return sampled_results.too_few(evidence.returns, sampled.shape, grid, most)
+
+
+def _parts_left_out(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict | None:
+    """Returns the failure of programs that store less than others, by more than the whole grid has room for."""
+    grid, most = evidence.reply.launches[-1].grid, max(counts, default=0)
+    room, short = _room(grid, most, sampled), sampled.programs * most - sum(counts)
+    if not _are_alike(sampled, counts) or short <= room:
+        return None
+    return sampled_results.parts_left_out(evidence.returns, grid, most, sampled.programs, short, room)
+
+
+def _are_alike(sampled: Sampled, counts: list[int]) -> bool:
+    return bool(counts) and 2 * counts.count(max(counts)) >= sampled.programs
+
+
+def _room(grid: list[int], each: int, sampled: Sampled) -> int:
+    """Returns how many elements more than the result has a grid could store, each program `each`."""
+    return math.prod(grid) * each - math.prod(sampled.shape)
 
 
 def _end_left_out(evidence: Evidence, sampled: Sampled, parts: list[tuple[int, Stored]]) -> Verdict | None:

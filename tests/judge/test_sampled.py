@@ -248,6 +248,14 @@ def test_a_mistake_that_only_large_calls_show_is_found_with_every_seed(bench, nu
     assert verdict.outcome == FAIL and words in verdict.lines[0], verdict.lines
 
 
+def test_programs_that_leave_out_what_the_grid_has_no_room_for_are_found(bench):
+    """Each program has a whole tile, so that none may write less."""
+    data = normal(64, 1 << 19), output(64, 1 << 19)
+    verdict = verdict_on(bench, SOLUTIONS["02"], data, change=("cols < N)", "cols % 64 < 64 - cols // (N - 64))"))
+    assert verdict.lines[0].startswith("Parts of z are never written: some of a grid of 8192 x 1 programs write less")
+    assert verdict_on(bench, SOLUTIONS["02"], data).outcome == SKIPPED
+
+
 PICK = """
 import torch
 import triton
