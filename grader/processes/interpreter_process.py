@@ -25,14 +25,22 @@ class Interpreter:
         memory, and MachineFault when it fails in our own code.
 
         A call that does not end has a reply too, with its line. A process that had to be killed gets a second try: a
-        machine that stood still for seconds, as a virtual machine may, has counted them as computed.
+        machine that stood still for seconds, as a virtual machine may, has counted them as computed. So does a process
+        that has no memory left after other calls: what they left lies between what is free.
         """
+        is_new = self._process is None
         try:
-            return self._answer(request, blob)
+            reply = self._answer(request, blob)
         except ChildEnded as ended:
-            if ended.how != "time":
+            if ended.how != "time" and (
+                is_new or ended.how != "exit"
+            ):  # it exits where memory is lacking for a request
                 raise
             return self._answer(request, blob)
+        if is_new or reply.error is None or reply.error.type != "MemoryError":
+            return reply
+        self.end()
+        return self._answer(request, blob)
 
     def _answer(self, request: InterpretRequest, blob: bytes) -> Reply:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 from pathlib import Path
 
@@ -27,3 +28,16 @@ def test_a_call_is_made_again_where_the_interpreter_was_ended_as_out_of_time(ben
 
 def test_an_interpreter_that_is_killed_has_used_up_its_memory(bench):
     assert outcome_of_a_right_kernel(bench, signal.SIGKILL) == FAIL
+
+
+def test_a_call_is_made_again_where_earlier_calls_have_left_no_memory(bench):
+    """A judge that stays warm interprets hundreds of calls with one process."""
+    judged = bench(SOLUTION)
+    assert judged.check(normal(5), normal(5)).outcome == PASS
+    pid = judged.run.interpreter._process._pid_here
+    mapped = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    _, hard = resource.prlimit(pid, resource.RLIMIT_AS)
+    resource.prlimit(pid, resource.RLIMIT_AS, (mapped, hard))
+    verdict = judged.check(normal(1 << 18), normal(1 << 18))
+    assert verdict.outcome == PASS, verdict.lines
+    assert judged.run.interpreter._process._pid_here != pid
