@@ -107,6 +107,24 @@ def test_zeros_do_not_tell_that_the_lanes_of_a_program_read_the_same(bench):
     assert verdict.outcome == FAIL and "its lanes should differ" not in verdict.lines[0], verdict.lines
 
 
+def test_a_store_that_the_compiler_leaves_out_is_not_said_to_be_missing_in_the_file(bench):
+    verdict = judged(bench, "02_strided_blocks", ("rows < M", "rows < rows"), normal(64, 64), output(64, 64))
+    assert "the compiler has left out every store of the kernel" in verdict.lines[0], verdict.lines
+
+
+def test_a_mask_that_lets_no_lane_through_that_is_inside_is_not_the_first_to_blame(bench):
+    change = ("tl.store(z_ptr + offsets", "tl.store(z_ptr + N + offsets")
+    verdict = judged(bench, "01_masked_add", change, normal(5), normal(5))
+    assert "No lane is inside: the address is computed wrongly" in verdict.lines[0], verdict.lines
+
+
+def test_programs_that_the_exercise_asks_for_no_walk_are_not_told_that_they_come_to_one_tile(bench):
+    text = (ROOT / "solutions/02_strided_blocks/accepted/persistent_grid.py").read_text()
+    wrong = text.replace("z_ptr + rows * stride_zm", "z_ptr + rows * BLOCK_N")
+    verdict = bench(wrong, "02_strided_blocks").check(normal(150, 200), output(150, 200))
+    assert verdict.id == "double-write" and "come to the same one" not in verdict.lines[0], verdict.lines
+
+
 def judged(bench, id: str, change: tuple[str, str], *data, **constants) -> Verdict:
     """Of the solution with one change; the first place counts."""
     text = (ROOT / "solutions" / id / f"{id[3:]}.py").read_text()

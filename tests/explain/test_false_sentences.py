@@ -226,6 +226,11 @@ def told(candidate: str, *also: str, refuted: str = "") -> Verdict:
     )
 
 
+def test_no_digits_are_lost_where_another_call_has_a_wrong_formula():
+    digits, formula = told("low-precision"), told("", refuted="low-precision")
+    assert is_contradicted(digits, [formula]) and not is_contradicted(digits, [told("low-precision")])
+
+
 def test_what_no_call_contradicts_is_told_before_what_one_does():
     nearly, exactly = told("eps-left-out", "another-eps"), told("another-eps", refuted="eps-left-out")
     assert is_contradicted(nearly, [exactly])
