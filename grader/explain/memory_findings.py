@@ -98,10 +98,10 @@ class Memory(Sentence):
     )
     LAST_WINS = "Programs overlap: two programs write the same elements, and whichever comes last wins."
     SHOWN_BOTH_WRITE = (
-        "Program {other} and program {program} both write {name}[{index:,}], and {count:#element} in all."
+        "Program {other} and program {program} both write {name}[{index:,}]; stores meet {count:#time} in all."
     )
     SHOWN_SEVERAL_WRITE = (
-        "Another program and program {program} both write {name}[{index:,}], and {count:#element} in all."
+        "Another program and program {program} both write {name}[{index:,}]; stores meet {count:#time} in all."
     )
 
     READS_WHAT_IS_WRITTEN = (
@@ -119,13 +119,13 @@ class Memory(Sentence):
         "variable, or ask for num_stages=1."
     )
     INPUT_CHANGED = "The kernel writes to {name}, an input: it has to stay as it is."
-    SHOWN_WRITE = "Program {program} writes {name}[{index:,}], and {count:#element} in all."
+    SHOWN_WRITE = "Program {program} writes {name}[{index:,}]; {name} is written {count:#time} in all."
     LANE_CONFLICT = "Two lanes of one store write different values to the same element: which one stays is undefined."
-    SHOWN_CONFLICT = "Program {program} does so at {name}[{index:,}], and at {count:#element} in all."
+    SHOWN_CONFLICT = "Program {program} does so at {name}[{index:,}]; lanes meet {count:#time} in all."
     UNINITIALISED_READ = (
         "The kernel reads {name} before anything was written there: torch.empty holds leftovers of the past."
     )
-    SHOWN_READ = "Program {program} reads {name}[{index:,}], and {count:#element} in all."
+    SHOWN_READ = "Program {program} reads {name}[{index:,}]; that happens {count:#time} in all."
 
 
 READING, WRITING = ("load", "gather"), ("store", "scatter", "atomic", "reduce")  # words in names of functions
