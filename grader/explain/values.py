@@ -424,5 +424,5 @@ def _alike_everywhere(evidence: Compared) -> Said | None:
     if bool(((difference - difference[0]).abs() <= ALIKE * ref.abs().max()).all()):
         return Values.TOO_LARGE_BY(difference=float(difference[0]))
     if bool(((factor - factor[0]).abs() <= ALIKE * factor[0].abs()).all()):
-        return Values.TIMES(factor=float(factor[0]))
+        return Values.TIMES(factor=float(factor[0]) + 0.0)  # -0 is 0
     return None
