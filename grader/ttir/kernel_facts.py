@@ -91,8 +91,16 @@ class KernelFacts:
         ]  # fmt: skip
         offsets = {*reached([(self._homes[one], one.operands[1]) for one in adds], self._sources)}
         used = {number for name, number in numbers.items() if (home, parameters.get(name, -1)) in offsets}
-        lines = {one.place.line for one in adds if not one.place.via}
+        lines = {self._line_of_offsets(one) for one in adds if not one.place.via}
         return lines.pop() if len(lines) == 1 and not used.issuperset(strides) else 0
+
+    def _line_of_offsets(self, add: Operation) -> int:
+        """Returns the line that adds up the offsets of rows and of columns, where a variable holds their sum; else that
+        which adds them to a pointer."""
+        home, origin = self._homes[add], self._origin(add, 1)
+        makers = (self._makers.get(one) for one in reached([(home, add.operands[1])], self._sources))
+        indices = {one for one in makers if one is not None and one.name == "tt.make_range"}
+        return origin.place.line if origin is not None and len(indices) > 1 else add.place.line
 
     @property
     def loads_with_other(self) -> list[LoadWithOther]:

@@ -91,6 +91,14 @@ def test_the_line_of_an_address_without_a_stride_that_the_kernel_was_given_is_to
     assert f"Line {verdict.line}:  tile = tl.load(x_ptr + rows * N + cols, mask=mask)" in verdict.lines
 
 
+def test_the_line_of_offsets_that_a_variable_holds_is_told(bench):
+    inline = "    tile = tl.load(x_ptr + rows * stride_xm + cols * stride_xn, mask=mask)\n"
+    held = "    from_here = rows * N + cols\n    tile = tl.load(x_ptr + from_here, mask=mask)\n"
+    text = changed("02_strided_blocks", (inline, held))
+    verdict = bench(text, "02_strided_blocks").check(normal(37, 153).transposed(), output(37, 153))
+    assert verdict.id == "stride-ignored" and "from_here = rows" in text.splitlines()[verdict.line - 1], verdict.lines
+
+
 def test_no_line_of_a_kernel_is_blamed_for_a_stride_that_it_was_not_given(bench):
     text = changed("02_strided_blocks", ("x.stride(0), x.stride(1), z.stride(0)", "N + 0, 1, z.stride(0)"))
     verdict = bench(text, "02_strided_blocks").check(normal(37, 153).transposed(), output(37, 153))
