@@ -40,7 +40,7 @@ from grader.wire.messages import CAPABILITY, MULTIPROCESSORS
 MOST_CALLS = 35
 LEAST_MIXED = 8  # calls for which no stratum sets anything
 MOST_ELEMENTS = 1 << 15  # of an argument, in a call with a size that occurs once
-MOST_PAIRS = 3  # of several inputs that are alike, in calls in which two are one tensor
+MOST_PAIRS = 2  # of several inputs that are alike, in calls in which two are one tensor
 SMALL_SIDE = 70  # of tensors that are one and the same in a call, though they have other names for their sizes
 MOST_AROUND = 3  # calls with a size around a number of the file
 MANY_BLOCKS = 2100  # half of them are more than 1024

@@ -72,7 +72,7 @@ class Memory(Sentence):
     )
 
     SHOWN_IN_ROWS = "Program {program} {verb} {name}[{row}, {column}]{neighbour}{size}."
-    SHOWN_BEFORE = "Program {program} {verb} memory {count} elements before {name} begins{neighbour}{size}."
+    SHOWN_BEFORE = "Program {program} {verb} memory {count:#element} before {name} begins{neighbour}{size}."
     SHOWN_ELEMENT = "Program {program} {verb} element {element} of {name}{neighbour}{size}."
     SHOWN_BETWEEN = "Program {program} {verb} {name} between its elements ({name} is a view with strides {strides})."
     SHOWN_IN_VIEW = "Program {program} {verb} {name} between its elements ({name} is a view)."

@@ -72,7 +72,8 @@ OF_COPIES = {
         "copy_kernel[grid]",
         "`triton.cdiv(N, COLS)` programs along axis 1 of the grid",
     ),
-    "a stride is left out": ("rows * xm + cols", "rows + cols", "from_here =", "`rows * xm` in the place of `rows`"),
+    # The report names this one's line by itself.
+    "a stride is left out": ("rows * xm + cols", "rows + cols", "from_here =", ""),
     "an operation": (
         "rows * zm + cols * zn",
         "rows * zm - cols * zn",
@@ -80,7 +81,7 @@ OF_COPIES = {
         "`(rows * zm) + cols` in the place of `(rows * zm) - cols`",
     ),
     "a block's size": ("tl.program_id(1) * COLS", "tl.program_id(1) * ROWS", "left =", "`COLS` in the place of `ROWS`"),
-    "an axis": ("left = tl.program_id(1)", "left = tl.program_id(2)", "left =", ""),  # the report names the axis itself
+    "an axis": ("left = tl.program_id(1)", "left = tl.program_id(2)", "left =", ""),  # and this one's
 }
 OF_SUMS = {
     "a number": ("range(0, N, BLOCK)", "range(1, N, BLOCK)", "for start", "`0` in the place of `1`"),

@@ -14,7 +14,7 @@ ID = "02_strided_blocks"
 @pytest.fixture
 def wrong(course):
     """A copy of the course with a mistake in its file that no list holds, judged once."""
-    course.save(ID, HEAD + changed(COPY, ("rows * xm + cols", "rows + cols")))
+    course.save(ID, HEAD + changed(COPY, ("cols < N", "cols != N")))
     said = course.pytest(f"exercises/{ID}", "--device", "cpu", "--seed", "1", "--result", "result.json").out
     assert "comes out right, rounding aside." in said and "in the place of" not in said
     return course
@@ -29,8 +29,8 @@ def test_the_change_is_told_after_the_last_hint(wrong):
     done = wrong.here("mend", "02")
     assert done.status == 0
     line, change, after = done.lines
-    assert line == "Line 12:  from_here = rows + cols * xn"
-    assert change.startswith("With `rows * xm` in the place of `rows` in line 12, every wrong call that was tried ")
+    assert line == "Line 11:  inside = (rows < M) & (cols != N)"
+    assert change.startswith("With `cols < N` in the place of `cols != N` in line 11, every wrong call that was tried ")
     assert after == f"Next: edit exercises/{ID}/strided_blocks.py and run pytest exercises/{ID}"
 
 
