@@ -1,4 +1,4 @@
-"""What the search for a mend costs: python benchmarks/mends.py [--rounds 3]
+"""Measures what the search for a mend costs: python benchmarks/mends.py [--rounds 3]
 
 Solutions with one mistake, for which the search finds a line, and with two, for which it tries all that it may. Each is
 judged once. The seconds that the search adds to that run, and the milliseconds that one try takes in the interpreter,

@@ -65,7 +65,8 @@ def is_contradicted(verdict: Verdict, others: Iterable[Verdict]) -> bool:
     """Returns whether the explanation of one failing call does not hold for the other failing calls of a run.
 
     It fits by chance where most of them would have other values by it; if it fits few calls, also where most are wrong
-    in ordinary numbers that nothing explains. One that no call contradicts is better, if it fits as many.
+    in ordinary numbers that nothing explains. One that no call contradicts is better, if it fits as many. A single
+    call whose formula is wrong contradicts that digits are lost.
     """
     wrong = [one for one in others if one.wrong == ORDINARY]
     if not verdict.candidate:

@@ -21,7 +21,7 @@ from grader.wire.frames import unpack_header
 from grader.wire.messages import Failure, InterpretRequest
 from grader.wire.recorded_call import RecordedCall, RecordedKernel, read_recorded
 
-MOST_KERNELS = 32  # kept ready, or all of a call; with what they hold some take 20 MB each
+MOST_KERNELS = 256  # kept ready
 
 
 class InterpreterHost:
@@ -56,8 +56,6 @@ class InterpreterHost:
         except (Unsupported, BadText) as error:
             failure = Failure("not-known", type(error).__name__, str(error), getattr(error, "line", 0))
             return {"kind": "ran", "error": asdict(failure)}, b""
-        while len(self.kernels) > max(MOST_KERNELS, len(kernels)):
-            self.kernels.popitem(last=False)
         for kernel in kernels.values():
             kernel.begin_call()
         reply, data = kind(request, recorded, kernels, inputs).run()
@@ -81,6 +79,8 @@ class InterpreterHost:
         if kernel is None:
             kernel = ReadyKernel(parse(text, request.filename), stages, _other_outcomes(request, contracts))
         self.kernels[key] = kernel
+        if len(self.kernels) > MOST_KERNELS:
+            self.kernels.popitem(last=False)
         return kernel
 
 

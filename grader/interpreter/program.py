@@ -125,7 +125,10 @@ class _Fold:
 
     def __call__(self, frame: Frame, *operands: np.ndarray) -> Any:
         self.frame = frame
-        return self.prepared(*operands)
+        try:
+            return self.prepared(*operands)
+        finally:
+            del self.frame  # it holds all memory of its call, and a kernel is kept ready for others
 
     def evaluate(self, arguments: list[np.ndarray]) -> list[np.ndarray]:
         shape = np.broadcast_shapes(*(argument.shape for argument in arguments))

@@ -127,7 +127,7 @@ class _Search:
             except _NoTime:
                 break
             tried += len(calls)
-            # One edit reads otherwise where a parameter of 1 is a number of the text: its first words are kept.
+            # The words for one edit differ where a parameter of 1 is a number of the text: the first ones stay.
             counts.update({(one.line, one.level, words.setdefault(one.key, one.words)): len(calls) for one in found})
             if tried == len(calls):
                 mends = found

@@ -294,7 +294,7 @@ class Run:
                 if one.type == "pointer" and one.buffer >= 0 and call.buffers[one.buffer].name == name
             ]  # fmt: skip
             numbers = {one.name: int(one.value) for one in launch.parameters if one.type in ("i32", "i64")}
-            # Of a stride that is a size too, the kernel may have been given the size alone.
+            # A stride may equal a size: then the launch may have handed over the size alone.
             given = [one for one in needed if list(numbers.values()).count(one) > tensor.shape.count(one)]
             lines += [facts.line_without_strides(pointers, numbers, given)] if pointers else []
         return the_only(lines)

@@ -23,7 +23,7 @@ from grader.progress.standing import read_progress
 @click.argument("exercise", type=EXERCISE, metavar="NN")
 @click.option("--core", is_flag=True, help="show it when the core alone is passed")
 @click.option("--give-up", is_flag=True, help="show it before passing; progress.txt notes that")
-@click.option("--others", is_flag=True, help="once passed: other right ways, and wrong ways and what each gives")
+@click.option("--others", is_flag=True, help="once passed: other right ways, and wrong ones")
 def solution(exercise: Folder, core: bool, give_up: bool, others: bool) -> None:
     """Shows the worked solution of an exercise and explains it.
 

@@ -32,7 +32,7 @@ class Evidence:
     right_trials: list[Trial] = field(default_factory=list)  # the trials that passed in this run
     right_results: list[str] = field(default_factory=list)  # names of the results of this call that are right
     texts: Callable[[], list[KernelFacts]] = list  # reads the text of the kernel of each launch
-    line_without_strides: Callable[[str], int] = lambda name: 0  # that addresses this argument
+    line_without_strides: Callable[[str], int] = lambda name: 0  # the line that addresses an argument so; 0: none
     right_with_plain_layouts: Callable[[], bool] = bool  # with contiguous tensors, each with memory of its own
 
     @property

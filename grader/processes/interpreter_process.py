@@ -24,22 +24,21 @@ class Interpreter:
         """Returns the reply to a recorded call on its inputs. Raises ChildEnded when the process runs out of time or of
         memory, and MachineFault when it fails in our own code.
 
-        A call that does not end has a reply too, with its line. A process that had to be killed gets a second try: a
-        machine that stood still for seconds, as a virtual machine may, has counted them as computed. So does a process
-        that has no memory left after other calls: what they left lies between what is free.
+        A call that does not end has a reply too, with its line. A second try, in a new process, is made where the first
+        one had to be killed for its time: a machine that stood still for seconds, as a virtual machine may, has counted
+        them as computed. It is also made where a process that has served other calls finds no memory: what those have
+        left lies between what is free.
         """
         is_new = self._process is None
         try:
             reply = self._answer(request, blob)
+            if is_new or reply.error is None or reply.error.type != "MemoryError":
+                return reply
+            self.end()
         except ChildEnded as ended:
-            if ended.how != "time" and (
-                is_new or ended.how != "exit"
-            ):  # it exits where memory is lacking for a request
+            finds_no_memory = ended.how == "exit" and not is_new  # not even for the request, which it reads first
+            if ended.how != "time" and not finds_no_memory:
                 raise
-            return self._answer(request, blob)
-        if is_new or reply.error is None or reply.error.type != "MemoryError":
-            return reply
-        self.end()
         return self._answer(request, blob)
 
     def _answer(self, request: InterpretRequest, blob: bytes) -> Reply:

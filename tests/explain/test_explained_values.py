@@ -123,6 +123,7 @@ def test_programs_that_the_exercise_asks_for_no_walk_are_not_told_that_they_come
     wrong = text.replace("z_ptr + rows * stride_zm", "z_ptr + rows * BLOCK_N")
     verdict = bench(wrong, "02_strided_blocks").check(normal(150, 200), output(150, 200))
     assert verdict.id == "double-write" and "come to the same one" not in verdict.lines[0], verdict.lines
+    assert "stores meet " in verdict.lines[1], verdict.lines
 
 
 def judged(bench, id: str, change: tuple[str, str], *data, **constants) -> Verdict:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import weakref
 
 import numpy as np
 import pytest
 
 from grader.interpreter.dtypes import DTYPES, Unsupported
+from grader.interpreter.frame import Frame
+from grader.interpreter.program import _Fold
 from tests.interpreter.made import combining, kind, operation, prepare
 
 RANDOM = np.random.default_rng(7)
@@ -183,3 +186,14 @@ def test_several_elements_at_once():
     assert out[0].tolist() == [[2, 1, 4, 3]] * 2
     assert out[1].tolist() == [[10, 0, 10, 0], [12, 0, 12, 0]]
     assert kind("4xi32").lanes == 4
+
+
+def test_a_kernel_that_is_kept_ready_holds_nothing_of_a_call():
+    """Its region sees the values of the function around it, and with them all memory of the call."""
+    made = operation("tt.reduce", "8xf32", "f32", [combining("arith.addf", "f32")], axis=0)
+    fold = _Fold(made, (), lambda op, evaluate: lambda values: values.sum())
+    frame = Frame(None, [])
+    held = weakref.ref(frame)
+    assert fold(frame, np.ones(8, np.float32)) == 8
+    del frame
+    assert held() is None
