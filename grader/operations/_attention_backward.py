@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.numerics.roundoff import U32
+from grader.numerics.roundoff import FLUSHED, U32
 from grader.operations import gemm
 from grader.operations.attention import FEW, FEW_OF_A_SCORE, scores
 from grader.sentences import Sentence
@@ -118,19 +118,21 @@ class Pairs:
 
     @property
     def of_p(self) -> torch.Tensor:
-        """The relative error of P, [..., M, N]: 2 |s - lse| u, since the exponential's argument is rounded, and the
+        """The error of P, [..., M, N]: P times 2 |s - lse| u, since the exponential's argument is rounded, and times the
         error of each score, a sum of D products that is scaled and measured in another base; see `attention.rounding`.
+        And all of a P that is flushed to 0.
         """
         errors = scores(self.q.abs(), self.k.abs()).mul_(FEW_OF_A_SCORE + gemm.growth(self.q.shape[-1])).add_(FEW)
-        return errors.add_((self.s - self.lse[..., None]).abs(), alpha=2).mul_(U32)
+        return errors.add_((self.s - self.lse[..., None]).abs(), alpha=2).mul_(U32).mul_(self.p).add_(FLUSHED)
 
     @property
     def of_ds(self) -> torch.Tensor:
-        """The error of dS, [..., M, N]: that of P, and the errors of the two sums of D products whose difference dS
-        holds."""
+        """The error of dS, [..., M, N]: that of P, the errors of the two sums of D products whose difference dS holds,
+        and all of a dS that is flushed to 0."""
         terms = self.do.abs() @ self.v.abs().mT + (self.o * self.do).abs().sum(dim=-1, keepdim=True)
         of_sums = (FEW_OF_DP + self.q.shape[-1] / 8) * U32
-        return self.of_p.mul_(self.ds.abs()).add_(terms.mul_(self.p), alpha=of_sums)
+        of_p = self.of_p.mul_((self.dp - self.delta).abs())
+        return of_p.add_(terms.mul_(self.p), alpha=of_sums).add_(FLUSHED)
 
     def results(self, p: torch.Tensor | None = None, ds: torch.Tensor | None = None) -> Results:
         """Returns dq, dk and dv of this P and dS; a missing dS is made from P, and a missing P is the right one."""

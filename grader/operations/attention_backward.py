@@ -46,7 +46,7 @@ Q, K, V, DO = 0, 1, 2, 5  # places of the arguments that have heads, tokens and 
 
 def rounding_of_dv(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:
     """Returns c S of dv, [B, H, N, D]: 2 sum of the errors of P times |do|; half of it is for the sum itself."""
-    return by_heads(inputs, ref, lambda *given: 2 * (pairs := Pairs(*given)).of_p.mul_(pairs.p).mT @ pairs.do.abs())
+    return by_heads(inputs, ref, lambda *given: 2 * (pairs := Pairs(*given)).of_p.mT @ pairs.do.abs())
 
 
 def rounding_of_dk(inputs: Sequence[Argument], ref: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.numerics.arguments import exact
 from grader.numerics.data_sets import Data
-from grader.numerics.roundoff import UNIT_ROUNDOFF
+from grader.numerics.roundoff import FLUSHED, UNIT_ROUNDOFF
 from grader.operations import attention
 from grader.operations._attention_backward import Pairs
 from grader.operations.bounds import size_of_terms, tolerance
@@ -87,6 +87,20 @@ def test_what_fp16_loses_of_small_factors_is_paid_for():
     ref = MODULE.exercise.expected(given)[2]
     less = 1.25 * 2.0**-11 * (ref.abs() + size_of_terms(BOUNDS["dv"], given, ref))
     assert float(((with_rounded_factors(inputs)[2].double() - ref).abs() / less).max()) > 1
+
+
+def test_what_is_flushed_to_0_in_fp32_is_paid_for():
+    """bf16 holds numbers as small as fp32 does: where P is below the normal numbers, nothing else is in dk and dv."""
+    sizes = 1, 1, 1, 4, 16
+    q, k, v, o, do = (torch.ones(1, 1, tokens, 16, dtype=torch.float64) for tokens in (1, 4, 4, 1, 1))
+    inputs = [one.bfloat16() for one in (q, k, v * 3, o, do * 100)]
+    inputs.insert(4, torch.full(sizes[:3], 92.0))  # the scores are 4: P is exp(-88), 6e-39
+    pairs = Pairs(*exact(inputs))
+    assert 0 < float(pairs.p.max()) < 2.0**-126
+    nothing = tuple(torch.zeros_like(one, dtype=torch.bfloat16) for one in pairs.results())
+    refs = MODULE.exercise.expected(exact(inputs))
+    assert all(float(ref.abs().min()) > 1.5 * FLUSHED for ref in refs)  # so that bounds of the results do not pay
+    assert max(largest_errors(inputs, nothing)) <= 1
 
 
 def test_heads_are_taken_a_few_at_a_time(monkeypatch):
