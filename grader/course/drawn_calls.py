@@ -346,10 +346,11 @@ def is_wide(promise: StatedPromise, sizes: dict[str, int]) -> bool:
 def _lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, int]) -> int:
     """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets.
 
-    Along a size that no constant of the file cuts, a small block is a guess: a program may have a single element.
+    Along a size that no constant of the file cuts, a small block is a guess: a program may have a single element. A size
+    that has few values is a tile's, as it is.
     """
     blocks = {
-        name: constants.get(one.name, one.block if one.name or one.block > GUESSED else 1)
+        name: 1 if one.only else constants.get(one.name, one.block if one.name or one.block > GUESSED else 1)
         for name, one in promise.sizes.items()
     }
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}

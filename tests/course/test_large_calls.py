@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader import any_strides, between, contiguous, into, large, normal, optional, subnormal, unusual, upto
+from grader import any_strides, between, contiguous, into, large, normal, only, optional, subnormal, unusual, upto
 from grader.course.drawn_calls import drawn_calls
 from grader.course.large_calls import ALIGNMENT, FEW, FEW_BLOCKS, MOST_KINDS, is_sampled, large_calls
 from grader.course.promise import REACH, stated
@@ -64,6 +64,14 @@ def test_a_tile_that_no_constant_names_counts_as_one_and_a_block_of_heads_does_n
         calls = large_calls(a_promise(sizes=sizes), 1, "test", 32)
         at_limit = [call for call in calls if max(call.sizes.values()) == 2**16]
         assert [is_sampled(a_promise(sizes=sizes), call) for call in at_limit] == [wide, wide]
+
+
+def test_a_size_of_few_values_counts_as_it_is_and_not_as_the_largest_of_them():
+    sizes = {"N": upto(150, limit=2**16, BLOCK_N=64), "D": only(16, 128)}
+    promise = stated(["k"], ("float32",), dict(sizes=sizes, k=any_strides("N", "D")))
+    for seed in SEEDS:
+        (call,) = [call for call in large_calls(promise, seed, "test", 32) if call.sizes["N"] == 2**16]
+        assert call.sizes["D"] == 16 and not is_sampled(promise, call)
 
 
 def test_a_size_that_indices_point_into_has_several_and_many_indices_have_as_much_to_point_to():
