@@ -31,6 +31,7 @@ exercise = Exercise(
 )
 
 SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)  # many tiles from little data
+OWN_GROUPS = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16)  # and the file's own number of rows in a group
 FP32 = ("float32",)
 SMALL_FP32 = dict(BLOCK_M=32, BLOCK_N=128, BLOCK_K=64, GROUP_M=2)  # tiles of fp32 are 32 x 32 then, steps 32
 
@@ -121,7 +122,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         },
         a=any_strides("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         b=any_strides("K", "N", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
-        blocks=(SMALL, dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=64, GROUP_M=3)),
+        blocks=(SMALL, OWN_GROUPS, dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=64, GROUP_M=3)),
     )
 
 

@@ -31,7 +31,8 @@ exercise = Exercise(
 
 # Many tiles from little data, and a GPU with few multiprocessors, so that each program gets several of them.
 SMALL = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2, MULTIPROCESSORS=5)
-TINY = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_M=4)
+OWN_GROUPS = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16)  # and the file's own number of rows in a group
+TINY = OWN_GROUPS | dict(GROUP_M=4)
 
 
 @pytest.mark.core
@@ -130,7 +131,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         },
         a=aligned_rows("M", "K", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
         b=aligned_rows("K", "8*N", values=(uniform, normal, subnormal, around_fp16_max, lone, unusual)),
-        blocks=(SMALL, SMALL | dict(GROUP_M=3, MULTIPROCESSORS=2)),
+        blocks=(SMALL, OWN_GROUPS, SMALL | dict(GROUP_M=3, MULTIPROCESSORS=2)),
         gpus=True,
         refuses="ValueError",
     )

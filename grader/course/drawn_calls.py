@@ -13,7 +13,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, cycle
 
 from grader.course import drawn_layouts
 from grader.course.covering import Axis, Cell, Covering, Row
@@ -26,6 +26,7 @@ from grader.course.promise import (
     SMALL,
     DrawnCall,
     Kind,
+    OfSequences,
     Promised,
     Sizes,
     StatedPromise,
@@ -47,6 +48,8 @@ MANY_BLOCKS = 2100  # half of them are more than 1024
 GUESSED = 16  # elements: up to here, a block that no constant names is one of heads, or pages, and no tile
 MOST_LANES = 1 << 20  # of all blocks of an argument; in a call with more, only a sample of programs is run
 PAST_A_NUMBER = -1, 0, 1, 1, 1  # of a number of the file: most calls have smaller sizes, so what begins above it is new
+ROWS, COLUMNS = "BLOCK_M", ("BLOCK_N", "")  # of a tile: the names of their sizes' blocks
+GROUP, GROUP_OF_MOST = "GROUP_M", 8  # rows of tiles that programs take together, and how many most files take
 MOST_BOUNDARY = 4097  # largest size around a number of the file, unless other calls have a larger size
 
 # Axes of the table, besides the axis of each size, layout and kind of values: (what, of which size or argument).
@@ -82,17 +85,19 @@ def drawn_calls(promise: StatedPromise, seed: int, test: str, of_file: Sequence[
     drafts = [draft for stratum in STRATA for draft in stratum(promise, numbers)]
     drafts += [Draft()] * max(LEAST_MIXED, MOST_CALLS - len(drafts))
     calls = list(_made(promise, drafts, numbers))
-    numbers.shuffle(calls)
     if promise.gpus:
-        calls = [replace(call, constants=call.constants | _of_some_gpu(numbers)) for call in calls]
+        told = cycle(_of_each_gpu(numbers))
+        calls = [replace(call, constants=call.constants | next(told)) for call in calls]
+    numbers.shuffle(calls)
     calls += _around(promise, of_file, random.Random(seed_for(seed, test, "around")))
     return [replace(call, number=number) for number, call in enumerate(calls, 1)]
 
 
-def _of_some_gpu(numbers: random.Random) -> dict[str, int]:
-    """Returns what a host function is told of a GPU; in every second call only what the call's blocks say."""
-    capability = numbers.choice([*GPUS, *[0] * len(GPUS)])
-    return {CAPABILITY: capability, MULTIPROCESSORS: GPUS[capability]} if capability else {}
+def _of_each_gpu(numbers: random.Random) -> list[dict[str, int]]:
+    """Returns what a host function is told of each GPU, in any order, and then as often nothing but what the call's
+    blocks say. The first calls are those with the most tiles, more than any GPU has multiprocessors."""
+    capabilities = numbers.sample(sorted(GPUS), len(GPUS))
+    return [{CAPABILITY: one, MULTIPROCESSORS: GPUS[one]} for one in capabilities] + [{}] * len(GPUS)
 
 
 def table_of(promise: StatedPromise, numbers: random.Random) -> Covering:
@@ -334,27 +339,34 @@ def _blocks_for(promise: StatedPromise, sizes: dict[str, int]) -> int:
     fewest."""
     if not is_wide(promise, sizes):
         return 0
-    counts = [_lanes(promise, sizes, constants) for constants in ({}, *promise.blocks)]
+    counts = [lanes(promise, sizes, constants) for constants in ({}, *promise.blocks)]
     return counts.index(min(counts))
 
 
-def is_wide(promise: StatedPromise, sizes: dict[str, int]) -> bool:
-    """Returns whether the file's own blocks have too many lanes, in a call of these sizes, to run all its programs."""
-    return _lanes(promise, sizes, {}) > MOST_LANES
+def is_wide(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, int] | None = None) -> bool:
+    """Returns whether blocks have too many lanes, in a call of these sizes, to run all its programs. constants: the
+    blocks that the call sets; the file's own if it sets none."""
+    return lanes(promise, sizes, constants or {}) > MOST_LANES
 
 
-def _lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, int]) -> int:
+def lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, int]) -> int:
     """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets.
 
-    Along a size that no constant of the file cuts, a small block is a guess: a program may have a single element. A size
-    that has few values is a tile's, as it is.
+    Along a size that no constant of the file cuts, a small block is a guess: a program may have a single element. A
+    size that has few values is a tile's, as it is. No program goes over all of a cache.
     """
     blocks = {
         name: 1 if one.only else constants.get(one.name, one.block if one.name or one.block > GUESSED else 1)
         for name, one in promise.sizes.items()
     }
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
-    return max(math.prod(length(dimension, whole) for dimension in one.shape) for one in promise.arguments.values())
+    shapes = [one.shape for one in promise.arguments.values() if not is_cache(one)]
+    return max(math.prod(length(dimension, whole) for dimension in shape) for shape in shapes)
+
+
+def is_cache(one: Promised) -> bool:
+    """Returns whether the argument is a cache whose pages a table leads to."""
+    return any(isinstance(kind, OfSequences) and kind.is_cache for kind in one.values)
 
 
 def carried_out(one: Sizes) -> int:
@@ -365,11 +377,11 @@ def carried_out(one: Sizes) -> int:
 def _many_blocks(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns for each size that may be so large a draft with a prime number of blocks, which no grouping of them
     divides, and 3 blocks of each other size. The file's own blocks are large: there are fewer of them, and 2 of each
-    other size where there are three sizes or more."""
+    other size where there are three sizes or more. In small blocks, sizes that no block cuts are left to _beyond."""
     drafts, constants = [], ({}, *promise.blocks)[-1]
     primes, others = ((17, 19, 23), 3) if constants else ((11, 13), 3 if len(promise.sizes) < 3 else 2)
     for name, one in promise.sizes.items():
-        if not one.only and (constants or one.limit):
+        if not one.only and (one.name in constants or one.block > GUESSED if constants else one.limit):
             counts = dict.fromkeys(promise.sizes, others) | {name: numbers.choice(primes)}
             sizes = {other: _of_blocks(promise.sizes[other], n, constants, numbers) for other, n in counts.items()}
             drafts.append(Draft(_without_sizes(promise) | {BLOCKS: len(promise.blocks)}, sizes=sizes))
@@ -378,18 +390,41 @@ def _many_blocks(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
 
 def _many_blocks_each(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns a draft with many blocks of each size that blocks cut: programs far from both ends of the grid in all
-    directions at once. It has the blocks with the fewest lanes; the file's own are large: there are fewer of them."""
-    place, constants = _smallest_blocks(promise)
+    directions at once. It has the blocks with the fewest lanes; the file's own are large: there are fewer of them.
+    Other sizes are 1 or 2."""
+    place, constants = smallest_blocks(promise)
     least, most = (14, 17) if constants else (6, 8)
-    is_cut = {name: one.name in constants if constants else one.block > GUESSED for name, one in promise.sizes.items()}
+    is_cut = {name: one.name in constants or one.block > GUESSED for name, one in promise.sizes.items() if not one.only}
     if list(is_cut.values()).count(True) < 2:
         return []
-    counts = {name: numbers.randint(least, most) if cut else 1 for name, cut in is_cut.items()}
-    sizes = {name: _of_blocks(promise.sizes[name], count, constants, numbers) for name, count in counts.items()}
+    sizes = {
+        name: _of_blocks(one, numbers.randint(least, most), constants, numbers)
+        if is_cut.get(name, True)
+        else numbers.randint(1, 2)
+        for name, one in promise.sizes.items()
+    }
     return [Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes)]
 
 
-def _smallest_blocks(promise: StatedPromise) -> tuple[int, dict[str, int]]:
+def _last_groups(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
+    """Returns, where programs take tiles in groups of rows, a draft for each number of rows that are left for the last
+    group of 8, in small blocks, with many columns, and with the file's own number of rows in a group."""
+    stated = enumerate(promise.blocks, 1)
+    place = next((place for place, constants in stated if ROWS in constants and GROUP not in constants), 0)
+    if not place or not any(GROUP in constants for constants in promise.blocks):
+        return []
+    constants, drafts = promise.blocks[place - 1], []
+    for left in range(1, GROUP_OF_MOST):
+        sizes = {}
+        for name, one in promise.sizes.items():
+            columns, rows = one.name in COLUMNS, GROUP_OF_MOST + left if one.name == ROWS else 1
+            many = numbers.randint(5 * one.most // 2, 3 * one.most)
+            sizes[name] = many if columns else _of_blocks(one, rows, constants, numbers)
+        drafts.append(Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes))
+    return drafts
+
+
+def smallest_blocks(promise: StatedPromise) -> tuple[int, dict[str, int]]:
     """Returns the stated blocks with the fewest lanes, and their place among all; the file's own if none are stated."""
     places = range(1, 1 + len(promise.blocks))
     place = min(places, key=lambda place: sum(promise.blocks[place - 1].values()), default=0)
@@ -397,16 +432,24 @@ def _smallest_blocks(promise: StatedPromise) -> tuple[int, dict[str, int]]:
 
 
 def _beyond(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
-    """Returns a draft in which each size that has a limit beyond is larger than in any other call, all of them at once,
-    but what blocks cut: of that there are a few blocks, the smallest."""
-    place, constants = _smallest_blocks(promise)
-    sizes = {}
-    for name, one in promise.sizes.items():
-        if one.name in constants or one.only:
-            sizes[name] = _of_blocks(one, numbers.randint(2, 4), constants, numbers)
-        else:
-            sizes[name] = min(numbers.randint(one.most + 1, 2 * one.most), one.limit) if one.limit else one.most
-    return [Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes)]
+    """Returns drafts in which each size that has a limit beyond is larger than it usually is, all of them at once: one
+    in the blocks with the fewest lanes, and one in the file's own where no block cuts any size. Of few sizes, it is one
+    of the two smallest."""
+    place, constants = smallest_blocks(promise)
+    if sum(one.limit > one.most for one in promise.sizes.values()) < 2:
+        return []
+    is_cut = any(one.name in constants for one in promise.sizes.values())
+    drafts = []
+    for blocks in (place,) if is_cut or not place else (place, 0):
+        sizes = {name: _beyond_most(one, numbers) for name, one in promise.sizes.items()}
+        drafts.append(Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: blocks}, sizes=sizes))
+    return drafts
+
+
+def _beyond_most(one: Sizes, numbers: random.Random) -> int:
+    if one.only:
+        return numbers.choice(sorted(one.only)[:2])
+    return min(numbers.randint(one.most + 1, one.most + max(2, one.most // 2)), max(one.limit, one.most))
 
 
 def _of_blocks(one: Sizes, count: int, constants: dict[str, int], numbers: random.Random) -> int:
@@ -466,6 +509,7 @@ def _in_one_memory(promise: StatedPromise, numbers: random.Random) -> list[Draft
 
 
 STRATA = (
+    _last_groups,
     _kinds,
     _alike,
     _single,

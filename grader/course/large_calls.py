@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from grader.course import drawn_layouts
-from grader.course.drawn_calls import carried_out, is_wide
+from grader.course.drawn_calls import GUESSED, MOST_LANES, carried_out, is_cache, is_wide, lanes, smallest_blocks
 from grader.course.drawn_layouts import Family
 from grader.course.promise import (
     REACH,
@@ -45,6 +45,7 @@ MOST_AROUND = 4  # numbers of the file, with two calls each
 MOST_ELEMENTS = 1 << 22  # from the first to the last of an argument, in such a call
 MOST_TOGETHER = 1 << 18  # product of all sizes, in such a call that is judged in full
 MOST_KINDS = 3  # calls on the way to a limit that are judged in full, each with its own kinds of values
+MOST_PROGRAMS = 1 << 14  # in a call with many of several sizes
 FEW = range(2, 6)  # indices into a dimension that is large, or what it is multiplied with
 ALIGNMENT = 32
 FEW_BLOCKS = 8  # most blocks that a size lies past a number of the file, or that a call with elements far apart has
@@ -58,10 +59,16 @@ def large_calls(
     of_file: numbers that stand in the file. Calls that are not around them are the same for any file.
     """
     numbers, around = (random.Random(seed_for(seed, test, what)) for what in ("large calls", "large around"))
-    calls = [with_numbers(call, numbers) for call in (*_calls(promise, numbers), *_far_apart(promise, numbers))]
+    calls = [with_numbers(call, numbers) for call in _of_any_kind(promise, numbers)]
     numbers.shuffle(calls)
     calls += [with_numbers(call, around) for call in _around(promise, of_file, around)]
     return [replace(call, number=number) for number, call in enumerate(calls, after + 1)]
+
+
+def _of_any_kind(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
+    yield from _calls(promise, numbers)
+    yield from _many_at_once(promise, numbers)
+    yield from _far_apart(promise, numbers)
 
 
 def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
@@ -76,19 +83,62 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
             size = _aligned(_between(carried_out(one) + 1, one.limit, numbers), numbers.randrange(2), one.limit)
             between = _of_size(promise, name, size, few[0], ONE_ROW, numbers)
             yield replace(between, values=_sampled_kinds(promise, numbers))
+            if any(is_cache(of) for of in promise.arguments.values()):
+                yield _largest_in_full(promise, name, few[0], numbers)
             continue
         kinds = {argument: numbers.sample(of.values, len(of.values)) for argument, of in promise.arguments.items()}
-        for turn in range(min(MOST_KINDS, max(map(len, kinds.values())))):
+        own = max(len(kinds[argument]) for argument, of in promise.arguments.items() if _has(of, name))
+        for turn in range(min(MOST_KINDS, max(own, 2))):
             size = _aligned(_between(one.most + 1, one.limit, numbers), turn, one.limit)
             between = _of_size(promise, name, size, few[turn], COMPACT, numbers)
             yield replace(between, values={argument: of[turn % len(of)] for argument, of in kinds.items()})
+
+
+def _largest_in_full(promise: StatedPromise, name: str, few: int, numbers: random.Random) -> DrawnCall:
+    """Returns a call with this size as large as it may be where all programs are run: in a sample, no value tells which
+    of the pages of a cache was read."""
+    size = numbers.randint(promise.sizes[name].limit // 2 + 1, promise.sizes[name].limit)
+    while is_sampled(promise, call := _of_size(promise, name, size, few, COMPACT, numbers)):
+        size //= 2
+    return call
+
+
+def _many_at_once(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
+    """Yields a call with many of all sizes of the first argument that no block cuts: as many programs in small blocks
+    as are all run. A file may number them together, and each size is large alone in other calls."""
+    first = next(iter(promise.arguments.values()))
+    names = [name for dimension in first.shape for name in sizes_of(dimension) if _is_uncut(promise.sizes[name])]
+    if len(names) < 2:
+        return
+    _, constants = smallest_blocks(promise)
+    few = {name: min(FEW) for name, one in promise.sizes.items() if one.name in constants}
+    sizes = _alone(promise, names[0], 1, min(FEW)) | dict.fromkeys(names, 1) | few
+    room = min(MOST_PROGRAMS, MOST_LANES // 2 // lanes(promise, sizes, constants))
+    many = {}
+    for name, left in zip(numbers.sample(names, len(names)), range(len(names), 0, -1)):
+        size = round(room ** (numbers.uniform(0.8, 1.2) / left if left > 1 else 1))
+        many[name] = min(size, promise.sizes[name].limit)
+        room //= many[name]
+    sizes = _alone(promise, names[0], many[names[0]], min(FEW)) | few | many
+    layouts, values = _layouts(promise, COMPACT, numbers), {n: of.values[0] for n, of in promise.arguments.items()}
+    yield DrawnCall(0, sizes, numbers.choice(promise.dtypes), layouts, values, constants)
+
+
+def _is_uncut(one: Sizes) -> bool:
+    return bool(one.limit) and not one.name and one.block <= GUESSED
+
+
+def _has(one: Promised, name: str) -> bool:
+    """Returns whether this size is in the argument's shape, or what the argument is."""
+    of_shape = any(name in sizes_of(dimension) for dimension in one.shape)
+    return of_shape or any(isinstance(kind, FixedNumber) and kind.number == name for kind in one.values)
 
 
 def is_sampled(promise: StatedPromise, call: DrawnCall) -> bool:
     """Returns whether a sample of programs is run of a large call, and not all of them."""
     shapes = {n: [length(dimension, call.sizes) for dimension in of.shape] for n, of in promise.arguments.items()}
     reach = max(call.layouts[name].strides(tuple(shape))[1] for name, shape in shapes.items())
-    return reach > MOST_ELEMENTS or is_wide(promise, call.sizes)
+    return reach > MOST_ELEMENTS or is_wide(promise, call.sizes, call.constants)
 
 
 def _of_size(
@@ -130,6 +180,8 @@ def _alone(promise: StatedPromise, name: str, size: int, few: int) -> dict[str, 
             elif isinstance(kind, Into) and name in of.shape:
                 into = kind.sizes[0]
                 sizes[into] = min(size, promise.sizes[into].largest)
+            elif isinstance(kind, OfSequences) and name == kind.page:
+                sizes[kind.columns] = min(FEW)  # so that all rows of a page are keys
     return sizes
 
 

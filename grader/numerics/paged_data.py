@@ -65,6 +65,16 @@ class OfSequences:
     def is_cache(self) -> bool:
         return self.place < 2
 
+    @property
+    def columns(self) -> str:
+        """The name of T, the columns of the table."""
+        return self.sizes[1]
+
+    @property
+    def page(self) -> str:
+        """The name of the rows of a page."""
+        return self.sizes[3]
+
     def within(self, sizes: dict[str, int]):
         B, T, P, page = (sizes[name] for name in self.sizes)
 

@@ -118,9 +118,9 @@ class Pairs:
 
     @property
     def of_p(self) -> torch.Tensor:
-        """The error of P, [..., M, N]: P times 2 |s - lse| u, since the exponential's argument is rounded, and times the
-        error of each score, a sum of D products that is scaled and measured in another base; see `attention.rounding`.
-        And all of a P that is flushed to 0.
+        """The error of P, [..., M, N]: P times 2 |s - lse| u, since the exponential's argument is rounded, P times the
+        error of each score, a sum of D products that is scaled and measured in another base (see `attention.rounding`),
+        and all of a P that is flushed to 0.
         """
         errors = scores(self.q.abs(), self.k.abs()).mul_(FEW_OF_A_SCORE + gemm.growth(self.q.shape[-1])).add_(FEW)
         return errors.add_((self.s - self.lse[..., None]).abs(), alpha=2).mul_(U32).mul_(self.p).add_(FLUSHED)

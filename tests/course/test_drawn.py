@@ -31,7 +31,7 @@ from grader import (
     upto,
 )
 from grader.author.mutants import mutants_of
-from grader.course.drawn_calls import MOST_CALLS, drawn_calls
+from grader.course.drawn_calls import GROUP_OF_MOST, MOST_CALLS, drawn_calls
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.large_calls import FEW, large_calls
 from grader.course.promise import GPUS, Between, DrawnCall, StatedPromise, stated
@@ -157,7 +157,7 @@ def test_what_an_exercise_promises_occurs_in_every_run(folder):
 
 
 def _occurs(promise: StatedPromise, calls: list[DrawnCall]) -> None:
-    assert len(calls) <= MOST_CALLS
+    assert len(calls) <= MOST_CALLS + GROUP_OF_MOST
     assert {call.dtype for call in calls} == set(promise.dtypes)
     for name, argument in promise.arguments.items():
         kinds, ranges = {call.values[name] for call in calls}, [k for k in argument.values if isinstance(k, Between)]
@@ -312,7 +312,7 @@ def test_inputs_that_are_alike_are_one_tensor_in_a_call():
         assert [data.same_as for data in promise.data(of_all)] == ["", "q", "", "q"]
 
 
-def test_one_call_has_larger_sizes_than_all_others_in_every_direction():
+def test_one_call_has_larger_sizes_than_usual_in_every_direction():
     sizes = {
         "B": upto(3, limit=2**6, block=1),
         "M": upto(60, limit=999, BLOCK_M=64),
@@ -321,7 +321,32 @@ def test_one_call_has_larger_sizes_than_all_others_in_every_direction():
     promise = a_promise(sizes=sizes)
     for seed in SEEDS:
         calls = drawn_calls(promise, seed, "test")
-        assert any(3 < call.sizes["B"] <= 6 and min(call.sizes["M"], call.sizes["N"]) > 32 for call in calls)
+        assert any(call.sizes["B"] > 3 and min(call.sizes["M"], call.sizes["N"]) > 60 for call in calls)
+
+
+def test_where_no_block_cuts_a_size_the_files_own_blocks_meet_larger_sizes_too():
+    sizes = {"B": upto(3, limit=2**6, block=1), "T": upto(6, limit=99, block=4)}
+    options = dict(sizes=sizes, x=any_strides("B", "T"), blocks=(dict(SPLITS=3),))
+    for seed in SEEDS:
+        calls = drawn_calls(stated(["x"], ("float32",), options), seed, "test")
+        beyond = [call.constants for call in calls if call.sizes["B"] > 3 and call.sizes["T"] > 6]
+        assert {} in beyond and dict(SPLITS=3) in beyond
+
+
+def test_the_last_group_of_tiles_has_any_number_of_rows_with_more_tiles_than_multiprocessors():
+    sizes = {
+        "M": upto(60, limit=999, BLOCK_M=64), "K": upto(60, limit=999, BLOCK_K=64), "N": upto(200, limit=999, block=64)
+    }  # fmt: skip
+    tiny = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16)
+    options = dict(sizes=sizes, a=any_strides("M", "K"), b=any_strides("K", "N"), gpus=True)
+    for seed in SEEDS:
+        promise = stated(["a", "b"], ("float16",), options | dict(blocks=(BLOCKS | dict(GROUP_M=2), tiny)))
+        groups = [call for call in drawn_calls(promise, seed, "test") if call.sizes["N"] >= 500]
+        assert {-(-call.sizes["M"] // 16) for call in groups} == {9, 10, 11, 12, 13, 14, 15}
+        assert {call.constants.get(CAPABILITY) for call in groups} == {None, *GPUS}
+        assert all(call.constants.items() >= tiny.items() for call in groups)
+        without = stated(["a", "b"], ("float16",), options | dict(blocks=(BLOCKS | dict(GROUP_M=2),)))
+        assert all(call.sizes["N"] < 500 for call in drawn_calls(without, seed, "test"))
 
 
 def test_some_sizes_are_half_a_block_more_than_whole_blocks():

@@ -17,6 +17,11 @@ def is_far_apart(call):
     return call.layouts["x"].name.startswith("far apart")
 
 
+def is_of_many(call):
+    """Whether several sizes are large in it at once."""
+    return sum(size > 16 for size in call.sizes.values()) > 1
+
+
 def a_promise(sizes=SIZES, **options):
     return stated(["x"], ("float32", "float16"), dict(sizes=sizes, x=any_strides("M", "N", **options)))
 
@@ -47,7 +52,7 @@ def test_calls_that_are_judged_in_full_have_a_kind_of_values_each(seed):
     kinds = (normal, subnormal, unusual, large)
     sizes = {"M": upto(6, limit=2**10, block=4), "N": upto(40, limit=2**12, block=16)}
     promise = a_promise(sizes=sizes, values=kinds)
-    calls = [call for call in large_calls(promise, seed, "test", 32) if not is_far_apart(call)]
+    calls = [call for call in large_calls(promise, seed, "test", 32) if not is_far_apart(call) and not is_of_many(call)]
     assert not any(is_sampled(promise, call) for call in calls)
     assert all(other in FEW for call in calls for other in [min(call.sizes.values())])  # one row would show little
     for name, size in sizes.items():
@@ -86,7 +91,9 @@ def test_a_size_that_indices_point_into_has_several_and_many_indices_have_as_muc
 def test_sizes_that_are_multiplied_with_each_other_are_never_both_1_in_a_large_call():
     sizes = {"G": upto(4, limit=2**10, block=3), "N": upto(4, limit=2**10, block=3)}
     promise = stated(["x"], ("float32",), dict(sizes=sizes, x=contiguous("G*N")))
-    calls = [call for call in large_calls(promise, 1, "test", 32) if max(call.sizes.values()) > 4]
+    calls = [
+        call for call in large_calls(promise, 1, "test", 32) if max(call.sizes.values()) > 4 and not is_of_many(call)
+    ]
     for name in sizes:
         others = [min(call.sizes.values()) for call in calls if call.sizes[name] == max(call.sizes.values())]
         assert set(others) <= set(FEW) and len(set(others)) > 1
@@ -145,3 +152,14 @@ def test_many_rows_of_wide_blocks_are_run_in_full_with_narrow_ones_and_else_in_a
     plain, calls = (large_calls(wide, seed, "test", 32, numbers) for numbers in ([], [4096]))
     in_samples = calls[len(plain) :]
     assert [(call.sizes["M"] >= 4095, call.constants) for call in in_samples] == [(True, {})] * 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sizes_that_no_block_cuts_are_large_at_once_with_as_many_programs_as_are_all_run(seed):
+    heads = {"B": upto(4, limit=65535, block=3), "H": upto(4, limit=65535, block=3)}
+    sizes = heads | {"M": upto(80, limit=2**16, BLOCK_M=128), "D": only(16, 64)}
+    options = dict(sizes=sizes, q=any_strides("B", "H", "M", "D"), blocks=({"BLOCK_M": 32}, {"BLOCK_M": 16}))
+    promise = stated(["q"], ("float16",), options)
+    (call,) = [call for call in large_calls(promise, seed, "test", 32) if is_of_many(call)]
+    assert call.constants == {"BLOCK_M": 16} and not is_sampled(promise, call)
+    assert 1024 < call.sizes["B"] * call.sizes["H"] <= 2048 and call.sizes["M"] in FEW and call.sizes["D"] == 16
