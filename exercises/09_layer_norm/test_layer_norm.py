@@ -10,6 +10,7 @@ from grader import (
     between,
     contiguous,
     normal,
+    uniform,
     upto,
 )
 
@@ -29,6 +30,11 @@ def far_from_zero(*shape):
 def thousands(*shape):
     """With a large eps: both count in the variance."""
     return normal(*shape) * 1000
+
+
+def vast(*shape):
+    """Up to the largest size that the lesson promises."""
+    return uniform(*shape) * 130_000 - 65_000
 
 
 def tiny(*shape):
@@ -139,7 +145,7 @@ def test_a_long_row_stays_in_registers(compiled):
 def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={"M": upto(40, least=0, limit=2**30, block=8), "N": upto(1500, once=16384, limit=16384, block=256)},
-        x=any_strides("M", "N", values=(normal, thousands, tiny, far_from_zero)),
+        x=any_strides("M", "N", values=(normal, thousands, tiny, far_from_zero, vast)),
         weight=contiguous("N", values=(normal,)),
         bias=contiguous("N", values=(normal,)),
         eps=between(1e-12, 1e4),

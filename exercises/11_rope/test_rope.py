@@ -14,6 +14,7 @@ from grader import (
     into,
     normal,
     subnormal,
+    uniform,
     upto,
 )
 
@@ -22,6 +23,16 @@ def rotated(q, cos, sin, positions):
     a, e = q.chunk(2, dim=-1)
     c, n = cos[positions][:, None], sin[positions][:, None]  # [B, 1, S, D / 2]: the same for all heads
     return torch.cat((a * c - e * n, e * c + a * n), dim=-1)
+
+
+def thousands(*shape):
+    """Up to the largest size that the lesson promises of q."""
+    return uniform(*shape) * 12_000 - 6000
+
+
+def tens(*shape):
+    """Up to the largest numbers that the lesson promises of the tables."""
+    return uniform(*shape) * 20 - 10
 
 
 def table(P, columns):
@@ -148,9 +159,9 @@ def test_any_call_that_the_lesson_promises(drawn):
             "pairs": upto(40, once=128, limit=128, block=16),
             "P": upto(50, limit=2**16, block=16),
         },
-        q=any_strides("B", "H", "S", "2*pairs", values=(normal, subnormal)),
-        cos=contiguous("P", "pairs", dtype="float32"),
-        sin=contiguous("P", "pairs", dtype="float32"),
+        q=any_strides("B", "H", "S", "2*pairs", values=(normal, subnormal, thousands)),
+        cos=contiguous("P", "pairs", values=(normal, tens), dtype="float32"),
+        sin=contiguous("P", "pairs", values=(normal, tens), dtype="float32"),
         positions=any_strides("B", "S", values=(into("P"),)),
         dtypes=("float32", "float16", "bfloat16"),
     )

@@ -32,6 +32,7 @@ from grader.course.promise import (
     StatedPromise,
     is_whole,
     length,
+    sizes_of,
     with_numbers,
 )  # fmt: skip
 from grader.course.shared_views import shared_views
@@ -41,7 +42,7 @@ from grader.wire.messages import CAPABILITY, MULTIPROCESSORS
 MOST_CALLS = 35
 LEAST_MIXED = 8  # calls for which no stratum sets anything
 MOST_ELEMENTS = 1 << 15  # of an argument, in a call with a size that occurs once
-MOST_PAIRS = 2  # of several inputs that are alike, in calls in which two are one tensor
+MOST_PAIRS = 3  # of several inputs that are alike, in calls in which two are one tensor
 SMALL_SIDE = 70  # of tensors that are one and the same in a call, though they have other names for their sizes
 MOST_AROUND = 3  # calls with a size around a number of the file
 MANY_BLOCKS = 2100  # half of them are more than 1024
@@ -262,9 +263,15 @@ def _shared(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
 
 
 def _empty(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
-    """Returns for each size that may be 0 a draft in which it is."""
+    """Returns for each size that may be 0 a draft in which it is; the others are near the largest that they usually
+    are, since nothing is computed."""
     row = _several(promise) | _in_family(promise, drawn_layouts.contiguous)
-    return [Draft(row, sizes={name: 0}, is_empty=True) for name, one in promise.sizes.items() if not one.least]
+    drafts = []
+    for name, one in promise.sizes.items():
+        if not one.least:
+            others = {n: of.fitting(numbers.randint(19 * of.most // 20, of.most)) for n, of in promise.sizes.items()}
+            drafts.append(Draft(row, sizes=others | {name: 0}, is_empty=True))
+    return drafts
 
 
 def _large(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
@@ -486,16 +493,19 @@ def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
 
 
 def _of_one_shape(promise: StatedPromise, names: Sequence[str]) -> tuple[dict[str, int], list[str]]:
-    """Returns sizes that give these arguments one shape, and the arguments that have it then. A dimension that is a
-    product stays as it is."""
-    shapes = [promise.arguments[name].shape for name in names]
-    size = min((one.most for one in promise.sizes.values() if not one.only), default=SMALL_SIDE)
-    size = min(size, SMALL_SIDE)
-    of_different = {name for dimension in zip(*shapes) if len(set(dimension)) > 1 for name in dimension}
-    sizes = {name: promise.sizes[name].fitting(size) for name in of_different if name in promise.sizes}
-    first = [sizes.get(dimension, dimension) for dimension in shapes[0]]
-    equal = [name for name, shape in zip(names, shapes) if [sizes.get(one, one) for one in shape] == first]
-    return sizes, equal
+    """Returns sizes that give as many of these arguments as may be one shape, and the arguments that have it then. A
+    dimension that is a product of two sizes stays as it is."""
+    shapes = {name: promise.arguments[name].shape for name in names}
+    different = {dimension for of_axis in zip(*shapes.values()) if len(set(of_axis)) > 1 for dimension in of_axis}
+    times = {own[0]: length(one, {own[0]: 1}) for one in different if len(own := sizes_of(one)) == 1}
+    most = min((times[name] * promise.sizes[name].most for name in times), default=0)
+    side = min(most, SMALL_SIDE) // max(times.values(), default=1) * max(times.values(), default=1)
+    sizes = {name: promise.sizes[name].fitting(side // factor) for name, factor in times.items()}
+    equal: dict[tuple, list[str]] = defaultdict(list)
+    for name, shape in shapes.items():
+        equal[tuple(length(one, sizes) if set(sizes_of(one)) <= set(sizes) else one for one in shape)].append(name)
+    largest = max(equal.values(), key=len)
+    return (sizes, largest) if len(largest) == len(names) else _of_one_shape(promise, largest)
 
 
 def _in_one_memory(promise: StatedPromise, numbers: random.Random) -> list[Draft]:

@@ -89,7 +89,8 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
         kinds = {argument: numbers.sample(of.values, len(of.values)) for argument, of in promise.arguments.items()}
         own = max(len(kinds[argument]) for argument, of in promise.arguments.items() if _has(of, name))
         for turn in range(min(MOST_KINDS, max(own, 2))):
-            size = _aligned(_between(one.most + 1, one.limit, numbers), turn, one.limit)
+            size = _between(one.most + 1, one.limit, numbers)
+            size = _aligned(size, turn, one.limit) if turn else _one_past(size, one)
             between = _of_size(promise, name, size, few[turn], COMPACT, numbers)
             yield replace(between, values={argument: of[turn % len(of)] for argument, of in kinds.items()})
 
@@ -214,6 +215,12 @@ def _aligned(size: int, turn: int, limit: int) -> int:
     multiple = max(size // ALIGNMENT, 3)
     aligned = (multiple - 1 + multiple % 2) * ALIGNMENT
     return aligned if turn % 2 and aligned <= limit else size
+
+
+def _one_past(size: int, one: Sizes) -> int:
+    """Returns a size near this one that is one past whole blocks: the last of them holds one element."""
+    past = size + (1 - size) % one.block
+    return past if past <= one.limit else past - one.block
 
 
 def _far_apart(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:

@@ -307,9 +307,29 @@ def test_inputs_that_are_alike_are_one_tensor_in_a_call():
     promise = stated(["q", "k", "z", "v"], ("float32",), options)
     for seed in SEEDS:
         calls = [call for call in drawn_calls(promise, seed, "test") if call.same]
-        assert len(calls) == 3 and all(call.sizes["M"] == call.sizes["N"] for call in calls)
+        assert len(calls) == 4 and all(call.sizes["M"] == call.sizes["N"] for call in calls)  # of all, and each pair
         (of_all,) = [call for call in calls if call.same == {"k": "q", "v": "q"}]
         assert [data.same_as for data in promise.data(of_all)] == ["", "q", "", "q"]
+
+
+def test_two_of_several_inputs_are_one_tensor_also_where_the_others_cannot_be_it():
+    sizes = {"G": upto(4, block=3), "M": upto(60, block=16), "N": upto(110, block=16), "D": only(16, 32)}
+    heads = dict(q=any_strides("G*M", "D"), k=any_strides("N", "D"), v=any_strides("N", "D"))
+    promise = stated(["q", "k", "v"], ("float32",), dict(sizes=sizes) | heads)
+    of_eight = dict(a=any_strides("M", "N"), b=any_strides("N", "8*G"))
+    squares = stated(["a", "b"], ("float32",), dict(sizes={name: sizes[name] for name in "GMN"}) | of_eight)
+    for seed in SEEDS:
+        assert [call.same for call in drawn_calls(promise, seed, "test") if call.same] == [{"v": "k"}]
+        (square,) = [call for call in drawn_calls(squares, seed, "test") if call.same]
+        assert square.same == {"b": "a"} and square.sizes["M"] == square.sizes["N"] == 8 * square.sizes["G"] > 16
+
+
+def test_where_a_size_is_0_the_others_are_near_the_largest_that_they_usually_are():
+    sizes = {"M": upto(20, least=0, block=4), "N": upto(2200, least=0, BLOCK_N=1024)}
+    promise = stated(["x"], ("float32",), dict(sizes=sizes, x=any_strides("M", "N")))
+    for seed in SEEDS:
+        empty = [call.sizes for call in drawn_calls(promise, seed, "test") if 0 in call.sizes.values()]
+        assert any(one["N"] > 2000 for one in empty) and any(one["M"] > 16 for one in empty)
 
 
 def test_one_call_has_larger_sizes_than_usual_in_every_direction():

@@ -60,6 +60,7 @@ def test_calls_that_are_judged_in_full_have_a_kind_of_values_each(seed):
         assert len({call.values["x"] for call in on_the_way}) == len(on_the_way) == MOST_KINDS
         aligned = [call.sizes[name] for call in on_the_way if call.sizes[name] % ALIGNMENT == 0]
         assert any(size & (size - 1) for size in aligned)
+        assert any(call.sizes[name] % size.block == 1 for call in on_the_way)  # the last block holds one element
         assert [call.values["x"] for call in calls if call.sizes[name] == size.limit] == [normal]
 
 
