@@ -17,7 +17,7 @@ from itertools import combinations, cycle
 
 from grader.course import drawn_layouts
 from grader.course.covering import Axis, Cell, Covering, Row
-from grader.course.drawn_layouts import HOLES_ALIKE, SHARED, Family
+from grader.course.drawn_layouts import COMPACT, HOLES_ALIKE, SHARED, Family
 from grader.course.promise import (
     GPUS,
     ONE,
@@ -488,8 +488,16 @@ def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
             drafts.append(Draft(row, sizes=sizes, same=dict.fromkeys(equal[1:], equal[0])))
         pairs = list(combinations(equal, 2)) if len(equal) > 2 else []
         for first, second in numbers.sample(pairs, min(MOST_PAIRS, len(pairs))):
-            drafts.append(Draft(row, sizes=sizes, same={second: first}))
+            of_pair, of_others = _two_families(promise.arguments[first].families, numbers)
+            chosen = {("layout", name): of_pair if name == first else of_others for name in equal}
+            drafts.append(Draft(row | chosen, sizes=sizes, same={second: first}))
     return drafts
+
+
+def _two_families(families: Sequence[Family], numbers: random.Random) -> list[Family]:
+    """Returns two families with other strides, of the layouts in which each element has its own place."""
+    fitting = [one for one in families if one not in (*SHARED, *COMPACT)]
+    return numbers.sample(fitting, 2) if len(fitting) > 1 else [families[0]] * 2
 
 
 def _of_one_shape(promise: StatedPromise, names: Sequence[str]) -> tuple[dict[str, int], list[str]]:

@@ -108,6 +108,7 @@ def overlapping(numbers: random.Random, rank: int) -> Layout:
     return OVERLAPPING
 
 
+COMPACT = (contiguous, begins_later)  # without holes, in C order
 HOLES_ALIKE = (padded, every_third)
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from grader.course import drawn_layouts
 from grader.course.drawn_calls import GUESSED, MOST_LANES, carried_out, is_cache, is_wide, lanes, smallest_blocks
-from grader.course.drawn_layouts import Family
+from grader.course.drawn_layouts import COMPACT, Family
 from grader.course.promise import (
     REACH,
     SEVERAL,
@@ -37,9 +37,8 @@ from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data, normal, seed_for
 from grader.numerics.layouts import Layout
 
-# Not transposed: where a size is 1, the stride along it would be so long that offsets of masked lanes leave int32. That
-# does no harm and shows nothing. Long strides that matter come from `_far_apart`.
-COMPACT = (drawn_layouts.contiguous, drawn_layouts.begins_later)
+# Other layouts are of COMPACT, not transposed: where a size is 1, the stride along it would be so long that offsets of
+# masked lanes leave int32. That does no harm and shows nothing. Long strides that matter come from `_far_apart`.
 ONE_ROW = (drawn_layouts.repeated_first,)  # seen in all rows
 MOST_AROUND = 4  # numbers of the file, with two calls each
 MOST_ELEMENTS = 1 << 22  # from the first to the last of an argument, in such a call

@@ -19,6 +19,7 @@ from grader.numerics.data_sets import Data
 from grader.numerics.layouts import CONTIGUOUS, Layout
 
 MOST_VIEWS = 4  # calls of this kind in a run
+MOST_OF_HIGHER_RANK = 1  # of these, with tensors of more than two dimensions
 MOST_ELEMENTS = 1 << 14  # of an argument in a call of this kind
 
 Sizes = dict[str, int]
@@ -41,10 +42,12 @@ def shared_views(promise: StatedPromise, numbers: random.Random) -> list[SharedV
     inputs = [name for name, one in promise.arguments.items() if _may_share(one)]
     for whole, part in combinations(inputs, 2):
         if promise.arguments[whole].dtype == promise.arguments[part].dtype:
-            for sizes, layout in _ways(promise, whole, part, numbers):
-                found.append(SharedView(whole, part, sizes, {whole: CONTIGUOUS, part: layout}))
+            for sizes, of_whole, of_part in _ways(promise, whole, part, numbers):
+                found.append(SharedView(whole, part, sizes, {whole: of_whole, part: of_part}))
     shuffled = numbers.sample(found, len(found))
-    return sorted(shuffled, key=lambda view: _is_the_whole(promise, view))[:MOST_VIEWS]
+    higher = [view for view in shuffled if len(promise.arguments[view.part].shape) > 2]
+    others = [view for view in shuffled if view not in higher]
+    return sorted(others + higher[:MOST_OF_HIGHER_RANK], key=lambda view: _is_the_whole(promise, view))[:MOST_VIEWS]
 
 
 def _is_the_whole(promise: StatedPromise, view: SharedView) -> bool:
@@ -63,24 +66,32 @@ def _may_share(one: Promised) -> bool:
     return isinstance(data, Data) and not (data.is_output or data.together or data.made_by)
 
 
-def _ways(promise: StatedPromise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
-    """Yields the sizes of a call, and the layout of the part in the memory of the whole."""
+Way = tuple[Sizes, Layout, Layout]
+
+
+def _ways(promise: StatedPromise, whole: str, part: str, numbers: random.Random) -> Iterator[Way]:
+    """Yields the sizes of a call, the layout of the whole, and that of the part in the memory of the whole."""
     first, second = promise.arguments[whole], promise.arguments[part]
     rank = len(second.shape)
-    if len(first.shape) == rank == 2:
+    if len(first.shape) == rank >= 2:
         yield from _squares(promise, whole, part, numbers)
-    elif len(first.shape) == 2 > rank and first.shape[-1] == second.shape[0]:
-        yield _sizes(promise, numbers), CONTIGUOUS  # the first row
+    elif len(first.shape) == 2 > rank and first.shape[-1] == second.shape[0]:  # the first row
+        sizes = _sizes(promise, numbers)
+        yield sizes, CONTIGUOUS, CONTIGUOUS
+        if drawn_layouts.transposed in first.families and drawn_layouts.every_second in second.families:
+            rows = numbers.randint(2, 5)
+            yield sizes | {first.shape[0]: rows}, layouts.transposed(), layouts.every(rows, 1)
     elif len(first.shape) == rank == 1 and first.shape != second.shape and _are_names(promise, first, second):
         (of_whole,), (of_part,) = first.shape, second.shape
         sizes = _sizes(promise, numbers)
         steps = 2 if drawn_layouts.every_second in second.families else 1
         sizes[of_part] = min(promise.sizes[of_part].most, (sizes[of_whole] + steps - 1) // steps)
-        yield sizes, layouts.every(2, 1) if steps > 1 else CONTIGUOUS
+        yield sizes, CONTIGUOUS, layouts.every(2, 1) if steps > 1 else CONTIGUOUS
 
 
-def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Random) -> Iterator[tuple[Sizes, Layout]]:
-    """Yields calls in which both arguments have one shape: the part is the whole itself, or its transpose."""
+def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Random) -> Iterator[Way]:
+    """Yields calls in which both arguments have one shape: the part is the whole itself, or its transpose; with more
+    than two dimensions, the whole with its first two exchanged."""
     first, second = promise.arguments[whole], promise.arguments[part]
     most = min(one.most for one in promise.sizes.values() if not one.only)
     most = min(most, math.isqrt(MOST_ELEMENTS))
@@ -89,9 +100,11 @@ def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Rand
     shapes = [tuple(length(dimension, sizes) for dimension in one.shape) for one in (first, second)]
     if shapes[0] != shapes[1]:
         return
-    yield sizes, CONTIGUOUS
-    if drawn_layouts.transposed in second.families:
-        yield sizes, layouts.transposed()
+    rank = len(second.shape)
+    if rank == 2:
+        yield sizes, CONTIGUOUS, CONTIGUOUS
+    if drawn_layouts.transposed in second.families and shapes[0][0] == shapes[0][1] > 1:
+        yield sizes, CONTIGUOUS, layouts.transposed() if rank == 2 else layouts.stored_as(1, 0, *range(2, rank))
 
 
 def _sizes(promise: StatedPromise, numbers: random.Random) -> Sizes:

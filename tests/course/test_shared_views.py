@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 
-from grader import any_strides, contiguous, into, target, upto
+from grader import any_strides, contiguous, into, only, target, upto
 from grader.course.drawn_calls import drawn_calls
 from grader.course.exercise import Exercise
 from grader.course.folder import all_folders
@@ -73,6 +73,27 @@ def test_a_vector_is_the_first_row_of_a_matrix():
     assert torch.equal(y, x[0]) and promise.data(call)[1].label.endswith("(from the first element of x on)")
 
 
+def test_a_vector_of_any_stride_is_also_the_first_row_of_a_matrix_that_lies_transposed():
+    sizes = {"M": upto(90, block=32), "K": upto(90, block=32)}
+    options = dict(sizes=sizes, x=any_strides("M", "K"), y=any_strides("K"))
+    for seed in SEEDS:
+        promise, calls = parts_of(["x", "y"], options, seed)
+        given = [of_x_and_y(promise.data(call)).inputs(1) for call in calls]
+        assert all(torch.equal(y, x[0]) for x, y in given)
+        assert sorted(y.stride(0) > 1 for _, y in given) == [False, True]
+
+
+def test_tensors_of_four_dimensions_are_one_memory_with_their_first_two_exchanged():
+    sizes = {name: upto(4, block=3) for name in "GBH"} | {"N": upto(50, block=16), "D": only(16, 32)}
+    heads = dict(
+        q=any_strides("B", "G*H", "N", "D"), k=any_strides("B", "H", "N", "D"), v=any_strides("B", "H", "N", "D")
+    )
+    for seed in SEEDS:
+        promise, (call,) = parts_of(["q", "k", "v"], dict(sizes=sizes) | heads, seed)
+        assert call.parts == {"v": "k"} and call.sizes["B"] == call.sizes["H"] > 1
+        assert promise.data(call)[2].layout.order == (1, 0, 2, 3)
+
+
 def test_what_is_stored_in_and_indices_are_no_part_of_anything():
     sizes = {"M": upto(90, block=32), "N": upto(90, block=32)}
     options = dict(sizes=sizes, x=any_strides("M", "N"), z=target("M", "N"), i=contiguous("N", values=(into("M"),)))
@@ -88,7 +109,7 @@ def test_a_part_lies_within_the_other_argument_in_every_exercise(folder):
             for part, whole in call.parts.items():
                 strides, _ = data[part].layout.strides(data[part].shape)
                 reach = sum((size - 1) * stride for size, stride in zip(data[part].shape, strides))
-                assert reach < data[whole].elements and data[whole].layout.name == ""
+                assert reach < data[whole].elements and data[whole].layout.name in ("", "transposed")
 
 
 def test_a_simpler_call_has_no_part_or_the_same_one():
