@@ -425,7 +425,7 @@ def _last_groups(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
         sizes = {}
         for name, one in promise.sizes.items():
             columns, rows = one.name in COLUMNS, GROUP_OF_MOST + left if one.name == ROWS else 1
-            many = numbers.randint(5 * one.most // 2, 3 * one.most)
+            many = numbers.randint(3 * one.most // 2 + 1, 3 * one.most)
             sizes[name] = many if columns else _of_blocks(one, rows, constants, numbers)
         drafts.append(Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes))
     return drafts

@@ -361,12 +361,12 @@ def test_the_last_group_of_tiles_has_any_number_of_rows_with_more_tiles_than_mul
     options = dict(sizes=sizes, a=any_strides("M", "K"), b=any_strides("K", "N"), gpus=True)
     for seed in SEEDS:
         promise = stated(["a", "b"], ("float16",), options | dict(blocks=(BLOCKS | dict(GROUP_M=2), tiny)))
-        groups = [call for call in drawn_calls(promise, seed, "test") if call.sizes["N"] >= 500]
+        groups = [call for call in drawn_calls(promise, seed, "test") if call.sizes["N"] > 300]
         assert {-(-call.sizes["M"] // 16) for call in groups} == {9, 10, 11, 12, 13, 14, 15}
         assert {call.constants.get(CAPABILITY) for call in groups} == {None, *GPUS}
         assert all(call.constants.items() >= tiny.items() for call in groups)
         without = stated(["a", "b"], ("float16",), options | dict(blocks=(BLOCKS | dict(GROUP_M=2),)))
-        assert all(call.sizes["N"] < 500 for call in drawn_calls(without, seed, "test"))
+        assert all(call.sizes["N"] <= 300 for call in drawn_calls(without, seed, "test"))
 
 
 def test_some_sizes_are_half_a_block_more_than_whole_blocks():
