@@ -421,11 +421,12 @@ def _last_groups(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     if not place or not any(GROUP in constants for constants in promise.blocks):
         return []
     constants, drafts = promise.blocks[place - 1], []
+    times = 3 if any(MULTIPROCESSORS in constants for constants in promise.blocks) else 2  # a program has several tiles
     for left in range(1, GROUP_OF_MOST):
         sizes = {}
         for name, one in promise.sizes.items():
             columns, rows = one.name in COLUMNS, GROUP_OF_MOST + left if one.name == ROWS else 1
-            many = numbers.randint(3 * one.most // 2 + 1, 3 * one.most)
+            many = numbers.randint(times * one.most // 2 + 1, times * one.most)
             sizes[name] = many if columns else _of_blocks(one, rows, constants, numbers)
         drafts.append(Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes))
     return drafts

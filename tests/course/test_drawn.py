@@ -360,7 +360,9 @@ def test_the_last_group_of_tiles_has_any_number_of_rows_with_more_tiles_than_mul
     tiny = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16)
     options = dict(sizes=sizes, a=any_strides("M", "K"), b=any_strides("K", "N"), gpus=True)
     for seed in SEEDS:
-        promise = stated(["a", "b"], ("float16",), options | dict(blocks=(BLOCKS | dict(GROUP_M=2), tiny)))
+        promise = stated(
+            ["a", "b"], ("float16",), options | dict(blocks=(BLOCKS | dict(GROUP_M=2, MULTIPROCESSORS=3), tiny))
+        )
         groups = [call for call in drawn_calls(promise, seed, "test") if call.sizes["N"] > 300]
         assert {-(-call.sizes["M"] // 16) for call in groups} == {9, 10, 11, 12, 13, 14, 15}
         assert {call.constants.get(CAPABILITY) for call in groups} == {None, *GPUS}
