@@ -360,12 +360,14 @@ def lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, in
     """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets.
 
     Along a size that no constant of the file cuts, a small block is a guess: a program may have a single element. A
-    size that has few values is a tile's, as it is. No program goes over all of a cache.
+    size that has few values counts as half of the largest in the file's own blocks, since a walk over many of them
+    may be repeated in many programs. No program goes over all of a cache.
     """
     blocks = {
-        name: 1 if one.only else constants.get(one.name, one.block if one.name or one.block > GUESSED else 1)
+        name: constants.get(one.name, one.block if one.name or one.block > GUESSED else 1)
         for name, one in promise.sizes.items()
     }
+    blocks |= {name: 1 if constants else one.block // 2 for name, one in promise.sizes.items() if one.only}
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
     shapes = [one.shape for one in promise.arguments.values() if not is_cache(one)]
     return max(math.prod(length(dimension, whole) for dimension in shape) for shape in shapes)

@@ -82,7 +82,7 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
             size = _aligned(_between(carried_out(one) + 1, one.limit, numbers), numbers.randrange(2), one.limit)
             between = _of_size(promise, name, size, few[0], ONE_ROW, numbers)
             yield replace(between, values=_sampled_kinds(promise, numbers))
-            if any(is_cache(of) for of in promise.arguments.values()):
+            if _needs_values_in_full(promise, one):
                 yield _largest_in_full(promise, name, few[0], numbers)
             continue
         kinds = {argument: numbers.sample(of.values, len(of.values)) for argument, of in promise.arguments.items()}
@@ -94,9 +94,15 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
             yield replace(between, values={argument: of[turn % len(of)] for argument, of in kinds.items()})
 
 
+def _needs_values_in_full(promise: StatedPromise, one: Sizes) -> bool:
+    """Returns whether no sample compares what a large size makes: of a cache, no value tells which page was read; where
+    a size has few values, as that of a head, several launches or long walks are usual."""
+    has_heads = any(other.only for other in promise.sizes.values())
+    return any(is_cache(of) for of in promise.arguments.values()) or bool(one.name) and has_heads
+
+
 def _largest_in_full(promise: StatedPromise, name: str, few: int, numbers: random.Random) -> DrawnCall:
-    """Returns a call with this size as large as it may be where all programs are run: in a sample, no value tells which
-    of the pages of a cache was read."""
+    """Returns a call with this size as large as it may be where all programs are run."""
     size = numbers.randint(promise.sizes[name].limit // 2 + 1, promise.sizes[name].limit)
     while is_sampled(promise, call := _of_size(promise, name, size, few, COMPACT, numbers)):
         size //= 2

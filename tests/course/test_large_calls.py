@@ -72,12 +72,12 @@ def test_a_tile_that_no_constant_names_counts_as_one_and_a_block_of_heads_does_n
         assert [is_sampled(a_promise(sizes=sizes), call) for call in at_limit] == [wide, wide]
 
 
-def test_a_size_of_few_values_counts_as_it_is_and_not_as_the_largest_of_them():
+def test_where_a_size_has_few_values_large_ones_are_judged_in_full_too():
     sizes = {"N": upto(150, limit=2**16, BLOCK_N=64), "D": only(16, 128)}
     promise = stated(["k"], ("float32",), dict(sizes=sizes, k=any_strides("N", "D")))
     for seed in SEEDS:
-        (call,) = [call for call in large_calls(promise, seed, "test", 32) if call.sizes["N"] == 2**16]
-        assert call.sizes["D"] == 16 and not is_sampled(promise, call)
+        calls = large_calls(promise, seed, "test", 32)
+        assert any(2**13 < call.sizes["N"] <= 2**14 and not is_sampled(promise, call) for call in calls)
 
 
 def test_a_size_that_indices_point_into_has_several_and_many_indices_have_as_much_to_point_to():
