@@ -10,7 +10,8 @@ MOST_PROGRAMS = 3
 
 @triton.jit
 def masked_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr):
-    for block in range(tl.program_id(0), tl.cdiv(N, BLOCK_N), tl.num_programs(0)):
+    blocks = (N - 1) // BLOCK_N + 1  # tl.cdiv adds BLOCK_N - 1 to N first, which may leave int32
+    for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
         offsets = block * BLOCK_N + tl.arange(0, BLOCK_N)
         mask = offsets < N
         x = tl.load(x_ptr + offsets, mask=mask)
