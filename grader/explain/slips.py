@@ -174,7 +174,8 @@ def _kind(parameter: str) -> str:
 def _belongs_elsewhere(given: ast.expr, parameter: str, names: list[str]) -> bool:
     if isinstance(given, ast.Name):
         own = [name for name in (given.id, f"{given.id}_ptr") if name in names]
-        return bool(own) and parameter not in own
+        may_be_stride = parameter.startswith("stride") and _kind(_own(given, names)) != ADDRESS
+        return bool(own) and parameter not in own and not may_be_stride  # N is a stride of a contiguous tensor
     is_stride = is_method_call(given, "stride")
     strides = [name for name in names if name.startswith("stride")]
     return is_stride and bool(strides) and parameter not in strides
