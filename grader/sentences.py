@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -48,10 +48,37 @@ class Sentence(Enum):
 
 
 @dataclass(frozen=True)
+class StatedSentence:
+    """A sentence that a file states, and no table: "The loop makes {cdiv(N, BLOCK_N)} turns for {N} columns." A field
+    is a number or a text by its name, or arithmetic with such names."""
+
+    id: str
+    value: str
+
+    def said_of(self, names: Mapping[str, Value]) -> Said:
+        """Fills in the sentence. Raises NameError for a field with a name that is not there, and what its arithmetic
+        raises."""
+        fields = dict.fromkeys(field for _, field, _, _ in string.Formatter().parse(self.value) if field)
+        known: dict[str, object] = {"__builtins__": {}, **_ARITHMETIC, **names}
+        return Said(self, {field: eval(field, known) for field in fields})  # noqa: S307 (a file of the course)
+
+
+def _cdiv(size: int, part: int) -> int:
+    return -(-size // part)
+
+
+def _next_power_of_2(size: int) -> int:
+    return 1 << max(0, size - 1).bit_length()
+
+
+_ARITHMETIC = {"cdiv": _cdiv, "next_power_of_2": _next_power_of_2, "min": min, "max": max}
+
+
+@dataclass(frozen=True)
 class Said:
     """A sentence, and the evidence that fills it in, by the names of its fields."""
 
-    sentence: Sentence
+    sentence: Sentence | StatedSentence
     evidence: dict[str, Value]
 
     @property

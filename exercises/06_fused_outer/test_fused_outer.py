@@ -16,7 +16,6 @@ exercise = Exercise(
     reference=lambda x, y: torch.relu(x[:, None] * y[None, :]),  # called in float64
     returns="z",
     bound="exact",  # one product has one right rounding, and relu has none
-    operation="outer_relu",
     minutes=15,
     presumes=("02_strided_blocks",),
     example=Example(normal(3), normal(10), BLOCK_M=2, BLOCK_N=4),

@@ -49,7 +49,6 @@ exercise = Exercise(
     returns=Result("z", bound="rms_norm"),  # how much rounding a right kernel may show in z
     updates=("residual",),
     bound="exact",  # of the residual: one addition has one right rounding
-    operation="rms_norm",
     minutes=25,
     presumes=("09_layer_norm",),
     example=Example(normal(3, 5), normal(3, 5), normal(5), 1e-5),

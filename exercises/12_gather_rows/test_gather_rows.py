@@ -24,7 +24,6 @@ exercise = Exercise(
     reference=lambda table, index: table[index],
     returns="z",
     bound="bits",  # a copy changes no bit
-    operation="gather_rows",
     dtypes=("float16", "float32"),
     minutes=20,
     presumes=("01_masked_add", "02_strided_blocks"),

@@ -35,7 +35,6 @@ exercise = Exercise(
     reference=lambda x: torch.softmax(x, dim=0),  # called in float64
     returns="z",
     bound="softmax",  # how much rounding a right kernel may show
-    operation="split_softmax",
     minutes=35,
     presumes=("13_online_softmax",),
     time_limit=4.0,

@@ -52,7 +52,6 @@ exercise = Exercise(
     updates=("k_cache", "v_cache"),
     unread=("k_cache", "v_cache"),
     bound="bits",  # a copy changes no bit
-    operation="kv_cache_write",
     dtypes=("float16", "float32"),
     minutes=40,
     presumes=("11_rope", "12_gather_rows"),

@@ -16,8 +16,9 @@ from grader.author import first_tests, proof, proving
 from grader.author.choice import ProofChoice
 from grader.author.mutants import BadMutant, mutants_of
 from grader.course.folder import Folder
+from grader.course.mistakes import causes_of
 from grader.course.regions import marked_regions
-from grader.explain.causes import is_cause
+from grader.explain.causes import Cause
 from grader.progress.hints import FITS
 
 MOST_STUB_LINES = 60
@@ -142,7 +143,7 @@ def _hint_complaints(folder: Folder) -> Iterator[str]:
     titles = [part.splitlines()[0].strip() for part in parts]
     if titles != TITLES:
         yield f"hints/{folder.id}.md must hold Hint 1, Hint 2, Hint 3 and Explanation, and holds {titles}"
-    for cause in sorted({one for one in " ".join(FITS.findall(text_with_causes)).split() if not is_cause(one)}):
+    for cause in sorted({*" ".join(FITS.findall(text_with_causes)).split()} - {*Cause} - causes_of(folder)):
         yield f"hints/{folder.id}.md speaks of the failure {cause}, which there is not"
     if titles == TITLES and not len(parts[0]) < len(parts[1]) < len(parts[2]):
         yield f"the hints of hints/{folder.id}.md do not grow"

@@ -15,9 +15,10 @@ from pathlib import Path
 from grader.author import direct_run, proving
 from grader.author.proof import Proof, Way
 from grader.author.wrong_kernels import WrongKernel
+from grader.course.folder import Folder
+from grader.course.mistakes import causes_of
 from grader.explain.causes import Cause
 from grader.explain.verdict import FAIL
-from grader.operations import digits
 
 NAMES_A_MISTAKE = ("cause", "guess")  # kinds of failures; the others tell what was seen
 NOT_JUDGED = ("file", "region", "ended", "error", "refused")  # the compiler, or Python, says what is wrong
@@ -52,9 +53,10 @@ def explained(kernel: WrongKernel, seed: int) -> Explained | None:
         return None
     line = NONE if not found.line else RIGHT if found.line in kernel.lines else WRONG
     cause, expected = found.ids[0], kernel.expected.split()
+    digits = causes_of(Folder(kernel.exercise), "digits")
     if cause in expected:
         named = AS_EXPECTED
-    elif found.kind not in NAMES_A_MISTAKE or (cause == Cause.LOW_PRECISION and not digits().isdisjoint(expected)):
+    elif found.kind not in NAMES_A_MISTAKE or (cause == Cause.LOW_PRECISION and not digits.isdisjoint(expected)):
         named = UNNAMED  # that digits are lost is true of each mistake that loses them
     else:
         named = FALSELY if expected or line == WRONG else AS_EXPECTED

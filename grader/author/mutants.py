@@ -11,7 +11,8 @@ solutions/NN_name/mistakes.toml, one table for each:
 `changes`: pairs of old and new text. Each old text occurs exactly once in the solution, so that no mutant drifts away
 from the code that it spoils. `finding`: the id of the cause that rejects it, or several ids if that depends on drawn
 data. `sentence`: a part of the message that a learner then reads; " ... " in it stands for any text, and " | "
-separates alternatives. The docstring of solutions/NN_name/mistakes/NAME.py says the same:
+separates alternatives. A mistake with a sentence of its own states it instead, as `says`, with further fields
+(grader/course/mistakes.py). The docstring of solutions/NN_name/mistakes/NAME.py says the same:
 
     """Wrong: the last block reads and writes past the end.
 
@@ -23,19 +24,18 @@ separates alternatives. The docstring of solutions/NN_name/mistakes/NAME.py says
 
 from __future__ import annotations
 
-import ast
-import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.course import mistakes
 from grader.course.changed_text import BadChange, changed
 from grader.course.folder import Folder
-from grader.explain.causes import is_cause
+from grader.explain.causes import Cause
 
-FIELDS = {"wrong": str, "finding": str, "sentence": str, "changes": list}
-IN_DOCSTRING = re.compile(r"Wrong: (?P<wrong>.*) Finding: (?P<finding>\S+) Rejected with: (?P<sentence>.*)")
+FIELDS = {"wrong": str, "finding": str, "changes": list}
+MORE_FIELDS = {"sentence": str, "says": str, "loses": str, "plain": bool, "astray": bool}
 
 
 class BadMutant(Exception):
@@ -56,9 +56,11 @@ class Mutant:
 
 def mutants_of(folder: Folder) -> Iterator[Mutant]:
     """Yields the mutants of an exercise: first the mutants stated as changes, then the files. Raises BadMutant."""
+    stated = list(_stated(folder))  # raises for a file that cannot be read
+    causes = mistakes.causes_of(folder)
     for path in (folder.mistakes_file, *sorted(folder.mistakes_folder.glob("*.py"))):
-        for mutant in _stated(folder) if path.suffix == ".toml" else [_in_file(path)]:
-            for unknown in sorted({one for one in mutant.finding.split() if not is_cause(one)}):
+        for mutant in stated if path.suffix == ".toml" else [_in_file(path)]:
+            for unknown in sorted({*mutant.finding.split()} - {*Cause} - causes):
                 raise BadMutant(f"{path.name}: {mutant.name} expects the finding {unknown}, which there is not.")
             yield mutant
 
@@ -78,23 +80,34 @@ def _stated(folder: Folder) -> Iterator[Mutant]:
     shown = path.relative_to(folder.root)
     solution = folder.solution_file.read_text(encoding="utf-8")
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = mistakes.tables(folder)
     except tomllib.TOMLDecodeError as error:
         raise BadMutant(f"{shown}: {error}") from None
     for name, table in tables.items():
         where = f"{shown}: the mutant {name}"
-        if not isinstance(table, dict) or {field: type(value) for field, value in table.items()} != FIELDS:
-            raise BadMutant(f"{where} has to state {', '.join(FIELDS)}, and nothing else.")
+        given = {field: type(value) for field, value in table.items()} if isinstance(table, dict) else {}
+        fits = FIELDS.items() <= given.items() <= (FIELDS | MORE_FIELDS).items()
+        if not fits or given.keys().isdisjoint(("sentence", "says")):
+            raise BadMutant(f"{where} has to state {', '.join(FIELDS)}, and sentence or says.")
+        if table.get("loses", "") not in ("", "digits", "range"):
+            raise BadMutant(f"{where} loses {table['loses']!r}; it may be digits or range.")
         try:
             text = changed(solution, table["changes"])
         except BadChange as error:
             raise BadMutant(f"{where}: {error}") from None
-        yield Mutant(path, name, table["wrong"], table["finding"], table["sentence"], text)
+        yield _mutant(path, name, table, text)
 
 
 def _in_file(path: Path) -> Mutant:
     text = path.read_text(encoding="utf-8")
-    said = " ".join((ast.get_docstring(ast.parse(text)) or "").split())
-    if (stated := IN_DOCSTRING.fullmatch(said)) is None:
-        raise BadMutant(f"{path}: its docstring has to say 'Wrong: ...', 'Finding: ...', 'Rejected with: ...'.")
-    return Mutant(path, path.stem, text=text, **stated.groupdict())
+    stated = mistakes.in_docstring(text)
+    if stated is None:
+        raise BadMutant(
+            f"{path}: its docstring has to say 'Wrong: ...', 'Finding: ...', 'Rejected with: ...' or 'Says: ...'."
+        )
+    return _mutant(path, path.stem, stated, text)
+
+
+def _mutant(path: Path, name: str, stated: dict, text: str) -> Mutant:
+    sentence = stated.get("sentence") or mistakes.pattern_of(stated["says"])
+    return Mutant(path, name, stated["wrong"], stated["finding"], sentence, text)

@@ -155,7 +155,8 @@ def _finding_complaint(proof: Proof, cause: str) -> str:
 
 
 def _hint_complaint(proof: Proof, cause: str) -> str:
-    if proof.kind != "mutant" or not needs_a_hint(cause) or read_hints(Folder(proof.exercise)).level_for(cause, 0):
+    folder = Folder(proof.exercise)
+    if proof.kind != "mutant" or not needs_a_hint(cause, folder) or read_hints(folder).level_for(cause, 0):
         return ""
     return f"no hint speaks of its cause: mark a passage with <!-- fits: {cause} -->"
 

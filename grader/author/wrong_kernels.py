@@ -7,14 +7,13 @@ import ast
 import contextlib
 import difflib
 import random
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader import operations
 from grader.course.changed_text import BadChange, changed
 from grader.course.folder import Folder
+from grader.course.mistakes import causes_of, tables
 
 EDITS = 16  # of an exercise; about three in four give a wrong kernel that compiles
 COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -39,10 +38,10 @@ class WrongKernel:
 
 
 def transplants(folder: Folder) -> Iterator[WrongKernel]:
-    """Yields each mistake of an operation that is stated as a change, made in each accepted kernel where that change
+    """Yields each mistake with a cause of the exercise's own, made in each accepted kernel where that change
     applies."""
-    mutants, causes = tomllib.loads(folder.mistakes_file.read_text(encoding="utf-8")), operations.causes()
-    mutants = {name: one for name, one in mutants.items() if not causes.isdisjoint(one["finding"].split())}
+    causes = causes_of(folder)
+    mutants = {name: one for name, one in tables(folder).items() if not causes.isdisjoint(one["finding"].split())}
     for path in _accepted(folder):
         text = path.read_text(encoding="utf-8")
         for name, mutant in mutants.items():

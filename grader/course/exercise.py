@@ -46,8 +46,6 @@ class Exercise:
     in some places: a call has no need to read them.
     bound: how much rounding a right kernel may show: "bits", "exact", or the name of an operation in
     `grader.operations`.
-    operation: the operation in `grader.operations` whose mistakes are named, in every result; "" stands for the
-    operation of each bound.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
     cut: the part of each input that a part of the result depends on, for samples of large calls: "a[m, :], b[:, n] ->
     c[m, n]". Dimensions with a letter are cut, dimensions with a colon are whole.
@@ -67,7 +65,6 @@ class Exercise:
     time_limit: float = 10.0
     example: Example | None = None
     cut: str = ""
-    operation: str = ""
     product: Callable[..., tuple[int, int, int]] | None = None
 
     def __post_init__(self) -> None:

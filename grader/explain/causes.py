@@ -1,14 +1,11 @@
 """Lists what can be wrong with a submission: the id of each failure, as `--result`, hints and mutants name it.
 
-These ids suit any operation. A mistake that only a single operation knows has its id in the operation's file, such as
-grader/operations/softmax.py.
+These ids suit any operation. A mistake of one exercise has its id in solutions/NN_name/mistakes.toml.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-
-from grader import operations
 
 
 class Cause(StrEnum):
@@ -107,7 +104,6 @@ class Cause(StrEnum):
     NOT_TURNED = "not-turned"
     LOCAL_LOAD = "local-load"
     WRONG_VALUES = "wrong-values"
-    PADDING_COUNTED = "padding-counted"
     CARRIED_OVER = "carried-over"
 
     # Cost.
@@ -128,8 +124,3 @@ class Cause(StrEnum):
 
     # A test's own assertion, which need not be a failure of the submission.
     ASSERTION = "assertion"
-
-
-def is_cause(id: str) -> bool:
-    """Returns whether this is the id of a failure, here or in the file of an operation."""
-    return id in set(Cause) or id in operations.causes()

@@ -8,9 +8,6 @@ from dataclasses import replace
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
 from grader.explain.written_tiles import begins_a_tile
-from grader.numerics.arguments import exact
-from grader.numerics.roundoff import EXACT
-from grader.operations import named
 from grader.operations.evidence import Evidence, Place, the_only
 from grader.sentences import Said, Sentence, Value, count_text
 from grader.submission.nodes import covers
@@ -188,10 +185,8 @@ def _blamed(evidence: Evidence, finding: Finding) -> int:
 
 
 def _known_mistake(evidence: Evidence, finding: Finding) -> Verdict | None:
-    """Returns the verdict on a mistake of the exercise's own operation that leads to the finding; None for others."""
-    operation = evidence.exercise.operation or evidence.wanted.operation
-    astray = None if operation in EXACT else getattr(named(operation), "astray", None)
-    found = astray(evidence, exact(evidence.inputs), finding) if astray is not None else None
+    """Returns the verdict on a mistake of the exercise that leads to the same finding; None for others."""
+    found = evidence.led_astray(evidence.reply, finding)
     if found is None:
         return None
     shown = _both_write(finding) if finding.kind == "race-write-write" else _place(evidence, finding, _verb(finding))

@@ -14,7 +14,6 @@ from grader.explain.written_tiles import as_matrix, program_index, tile_map, til
 from grader.numerics.arguments import exact
 from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
-from grader.operations import named
 from grader.operations.bounds import size_of_terms
 from grader.operations.evidence import Compared, the_only
 from grader.operations.hypothesis import Hypothesis
@@ -133,12 +132,10 @@ def value_verdict(evidence: Compared) -> Verdict:
 def _of_the_result(evidence: Compared) -> str:
     """Returns the cause of values that nothing else explains.
 
-    An operation may name a cause for a result that is wrong while the other results are right.
+    An exercise may name a cause for a result that is wrong while the other results are right.
     """
-    operation = evidence.exercise.operation or evidence.wanted.operation
     alone = len(evidence.right_results) == len(evidence.exercise.returned) - 1
-    causes = getattr(named(operation), "ALONE", {}) if alone and operation not in EXACT else {}
-    return causes.get(evidence.returns, Cause.WRONG_VALUES)
+    return evidence.advice.alone.get(evidence.returns, Cause.WRONG_VALUES) if alone else Cause.WRONG_VALUES
 
 
 def first_wrong(evidence: Compared) -> Said:
@@ -195,13 +192,9 @@ def _known_mistake(evidence: Compared, found: Hypothesis) -> Verdict:
 def _line_of_mistake(found: Hypothesis, evidence: Compared) -> int:
     """Returns the line of a known mistake, or 0 if the text does not tell it."""
     kernels = evidence.kernels
-    if found.id == Cause.PADDING_COUNTED and found.by_subtraction:
-        return the_only(kernel.line_of_subtracted_sum for kernel in kernels)
-    if found.held is not None:
-        return evidence.line_of_other(found.held)
     if found.id == "rounded-operands":
         return the_only(line for kernel in kernels for line in kernel.tf32_lines + kernel.rounded_operands)
-    return 0
+    return _where_digits_go(evidence)[1] if found.loses == "digits" else 0
 
 
 def _equal_lines(evidence: Compared) -> Verdict | None:
@@ -302,8 +295,8 @@ def _low_precision(evidence: Compared) -> Verdict | None:
         said = Values.FEW_DIGITS(error=comparison.largest_error)
     if advice is None:
         advice = Values.WHERE_DIGITS_GO()
-        if not exact_bound:
-            advice = getattr(named(evidence.wanted.bound), "LOST_DIGITS", advice)
+        if not exact_bound and evidence.advice.lost_digits is not None:
+            advice = evidence.advice.lost_digits.said_of({})
     return _of_digits(said, advice, evidence, line)
 
 

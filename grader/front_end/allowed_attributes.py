@@ -7,6 +7,7 @@ attribute or two lead to every module of the process. So each attribute is looke
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Iterator
 from types import ModuleType
@@ -120,8 +121,9 @@ def guard_builtins() -> None:
     CodeGenerator.builtin_namespace.update({"getattr": by_name, "hasattr": has_by_name})
 
 
+@functools.cache
 def guard_functions_of(path: str) -> None:
-    """Makes Triton's front end read attributes as `check` allows, in functions of this file. Called once in a process.
+    """Makes Triton's front end read attributes as `check` allows, in functions of this file.
 
     Triton's own functions, which a kernel calls, are left alone.
     """

@@ -1,4 +1,4 @@
-"""Answers requests for the text of a kernel: one file for each process.
+"""Answers requests for the text of a kernel: of one file at a time.
 
     parent -> process    text  {filename, recipe, small_dots}    the blob is the learner's file
     process -> parent    text  {failure, fits, unfit}            the blob is the kernel's text
@@ -38,9 +38,10 @@ class FrontEndHost:
         refuse_tiles_as_conditions()
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
-        if self._unfit or self._read not in (None, (header["filename"], blob)):
-            return _fault("a process makes the texts of one file, up to an error that is no compiler's")
-        self._read = header["filename"], blob
+        if self._unfit:
+            return _fault("a process makes texts up to an error that is no compiler's")
+        if self._read != (header["filename"], blob):
+            self._read, self._kernels = (header["filename"], blob), None
         answer, text = self._text(header, blob)
         with contextlib.suppress(Exception):  # what tl.static_print wrote
             sys.stdout.flush()

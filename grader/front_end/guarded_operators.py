@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 from typing import TYPE_CHECKING, Any
 
 import triton.language as tl
@@ -43,8 +44,9 @@ class Shown(ast.expr):
         def __init__(self, shown: ast.expr) -> None: ...
 
 
+@functools.cache
 def guard_operators_of(path: str) -> None:
-    """Makes Triton's front end refuse them in functions of this file. Called once in a process."""
+    """Makes Triton's front end refuse them in functions of this file."""
     apply, call, visit = (
         getattr(CodeGenerator, name) for name in ("_apply_binary_method", "call_Function", "visit_JoinedStr")
     )

@@ -205,6 +205,7 @@ class InterpretedCall:
         batch = self.batch = Batch(
             self.memory, grid, kernel.waits, asked.fill, asked.fill_lines, kernel.pipelined, asked.believe, self.until
         )
+        batch.most_lanes = asked.most_lanes or batch.most_lanes
         try:
             self._run(kernel, batch, given, grid)
         finally:

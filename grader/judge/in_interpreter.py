@@ -32,6 +32,7 @@ from grader.explain.written_tiles import tile_map
 from grader.explain.wrong_results import Shape, wrong_results
 from grader.judge import every_configuration
 from grader.judge.believed_hints import broken_promise
+from grader.judge.carried_mistakes import CarriedMistakes
 from grader.judge.early_failures import not_ended
 from grader.judge.orders_of_warps import OrdersOfWarps
 from grader.judge.run import Run
@@ -60,6 +61,7 @@ class Interpreted:
 
     run: Run
     orders_of_warps: OrdersOfWarps = field(init=False)
+    mistakes: CarriedMistakes = field(init=False)
     _wanted: tuple[list[Argument], list[torch.Tensor]] | None = field(default=None, repr=False)  # of which inputs
     _exact_steps: int = 0  # of the usual runs of all calls that were asked for an exact run
     _exact_lanes: int = 0
@@ -67,6 +69,7 @@ class Interpreted:
 
     def __post_init__(self) -> None:
         self.orders_of_warps = OrdersOfWarps(self.run)
+        self.mistakes = CarriedMistakes(self.run)
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
         """Returns the verdict on all configurations and the first run's reply. `options`: of its InterpretRequest.
@@ -171,7 +174,8 @@ class Interpreted:
             compared(
                 self._evidence(trial, inputs, reply, one),
                 compare(reply.outputs[one.name], ref, one.bound, given),
-                exact_run,
+                exact_run=exact_run,
+                carried_out=functools.partial(self.mistakes.hypotheses, trial, inputs),
             )
             for one, ref in zip(wanted, self._reference(trial, inputs), strict=True)
         ]
@@ -232,6 +236,12 @@ class Interpreted:
         verdicts = [value_verdict(evidence) for evidence in wrong]
         verdict = min(verdicts, key=lambda one: one.rank)
         evidence = wrong[verdicts.index(verdict)]
+        refuted = frozenset[str]().union(*(one.refuted for one in verdicts))
+        self.mistakes.drop(refuted)
+        if verdict.candidate in refuted:  # by another result of the call
+            verdicts = [value_verdict(one) for one in wrong]
+            verdict = min(verdicts, key=lambda one: one.rank)
+            evidence = wrong[verdicts.index(verdict)]
         trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
         if memory is not None and verdict.id not in STRIDE_MISTAKES:
             memory.tiles = tile_map(evidence)
@@ -337,12 +347,14 @@ class Interpreted:
         return self._wanted[1]
 
     def _evidence(self, trial: Trial, inputs: list[Argument], reply: Reply, wanted: Wanted) -> Evidence:
-        constants, history = {**self.run.process.constants, **trial.constants}, self.run.history
+        history = self.run.history
         return Evidence(
-            self.run.submission, trial, inputs, reply, wanted, constants,
+            self.run.submission, trial, inputs, reply, wanted, {**self.run.process.constants, **trial.constants},
             history.right_bounds, history.right_trials, texts=functools.partial(self.run.kernels, trial, inputs),
             line_without_strides=functools.partial(self.run.line_without_strides, trial, inputs),
             right_with_plain_layouts=functools.partial(self._is_right_with_plain_layouts, trial, inputs),
+            led_astray=functools.partial(self.mistakes.led_astray, trial, inputs),
+            advice=self.mistakes.advice,
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 import torch
 
@@ -31,7 +32,7 @@ from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.front_end_process import FrontEnd
 from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import SubmissionProcess
-from grader.submission.text import Submission, read_submission
+from grader.submission.text import Submission, read_submission, submission_of
 from grader.ttir.exact_text import NoExactRun, Why
 from grader.ttir.kernel_facts import KernelFacts
 from grader.ttir.parser import parse
@@ -97,6 +98,18 @@ class Run:
         self._ending = False
         self.history = History()
         self._beside = _files_of(folder)
+
+    @cached_property
+    def beside(self) -> Run:
+        """A run of texts of ours, as `take` says, with the same data and GPU; it ends with this one."""
+        return Run(self.folder, "solutions", self.seed, self.model, interpreter=self.interpreter, trusted=True)
+
+    def take(self, text: str) -> None:
+        """Becomes the run of another text, in the same processes: of one of ours, which keeps nothing of a call."""
+        self.submission = submission_of(self.submission.path, text.encode())
+        self.process.take(self.submission)
+        self.front_end.take(self.submission)
+        self._recorded_calls.clear()
 
     def _look_for_empty_regions(self) -> None:
         if self.submission.failure is None and self.folder.solution_file.exists():
@@ -393,6 +406,8 @@ class Run:
         self._wait_for(None)
         self.process.end()
         self.front_end.end()
+        if "beside" in vars(self):
+            self.beside.end()
         if self._ends_interpreter:
             self.interpreter.end()
         self.machine_code.end()

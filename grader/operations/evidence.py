@@ -9,15 +9,21 @@ from functools import cached_property
 import torch
 
 from grader.course.exercise import Exercise
+from grader.course.mistakes import Advice
 from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.operations.comparison import Comparison, compare
+from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
 from grader.ttir.kernel_facts import KernelFacts, Rounding
-from grader.wire.messages import Launch
+from grader.wire.messages import Finding, Launch
 from grader.wire.reply import Reply, Writers
+
+ExactRun = Callable[[], Reply | None]  # makes the exact run of a call; None where there is none
+# Carries the exercise's mistakes out on a call: for a result by its name, and whether the formula is right, if known.
+CarriedOut = Callable[[str, bool | None], Iterable[Hypothesis]]
 
 
 @dataclass
@@ -34,6 +40,9 @@ class Evidence:
     texts: Callable[[], list[KernelFacts]] = list  # reads the text of the kernel of each launch
     line_without_strides: Callable[[str], int] = lambda name: 0  # the line that addresses an argument so; 0: none
     right_with_plain_layouts: Callable[[], bool] = bool  # with contiguous tensors, each with memory of its own
+    # Finds the mistake of the exercise that leads to a finding of the memory checker; None without any.
+    led_astray: Callable[[Reply, Finding], Hypothesis | None] = lambda reply, finding: None
+    advice: Advice = field(default_factory=Advice)
 
     @property
     def exercise(self) -> Exercise:
@@ -119,24 +128,10 @@ class Evidence:
         return f"the kernel uses tl.program_id({axis}), but the grid has {axes} {plural}"
 
     @property
-    def line_of_maximum(self) -> int:
-        """The line of the only tl.maximum with 0 that drops NaN; 0 if the kernels do not tell it."""
-        return the_only(one.line_of_maximum_with_0 for one in self.kernels)
-
-    def line_of_other(self, held: float) -> int:
-        """Returns the line of the only load that gives this number to masked lanes; 0 if there is none, or several."""
-        loads = (load for kernel in self.kernels for load in kernel.loads_with_other)
-        return the_only(load.line for load in loads if load.other == held)
-
-    @property
     def roundings(self) -> list[Rounding]:
         """The lines that round to 16 bits what a kernel computes with afterwards."""
         found = {one.line: one for kernel in self.kernels for one in kernel.roundings}
         return [found[line] for line in sorted(found)]
-
-    def line_that_rounds_a_sum(self, dtype: str) -> int:
-        """Returns the only line that rounds a sum to this dtype, "fp16" or "bf16"; 0 if there is none, or several."""
-        return the_only(one.line for one in self.roundings if one.of_a_sum and one.dtype == dtype)
 
     def argument(self, name: str) -> torch.Tensor | None:
         """Returns the tensor of an argument or a result by its name; None if there is none."""
@@ -152,7 +147,8 @@ class Compared(Evidence):
     """Evidence whose result has been compared with the reference."""
 
     comparison: Comparison
-    exact_run: Callable[[], Reply | None]  # makes the exact run of the call; None where there is none
+    exact_run: ExactRun
+    carried_out: CarriedOut
 
     @property
     def output(self) -> torch.Tensor:
@@ -178,9 +174,9 @@ class Compared(Evidence):
         return compare(out, ref, self.wanted.bound, exact(self.inputs)).right
 
 
-def compared(evidence: Evidence, comparison: Comparison, exact_run: Callable[[], Reply | None]) -> Compared:
+def compared(evidence: Evidence, comparison: Comparison, exact_run: ExactRun, carried_out: CarriedOut) -> Compared:
     """Returns the evidence together with the comparison of its result."""
-    return Compared(**vars(evidence), comparison=comparison, exact_run=exact_run)
+    return Compared(**vars(evidence), comparison=comparison, exact_run=exact_run, carried_out=carried_out)
 
 
 class Place(Sentence):

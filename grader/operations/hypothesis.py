@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,10 +29,11 @@ class Hypothesis:
     rounding: torch.Tensor | None = None
     line: int = 0  # the line of the text that shows this mistake; 0: none does
     line_of: Callable[[], int] = int  # finds that line, where this takes a while
-    by_subtraction: bool = False  # padded lanes hold 0 until a sum, or what is made of it, is subtracted from them
-    held: float | None = None  # what padded lanes hold: the `other` of a load
     of_special: bool = False  # about NaN and infinities alone: no ordinary number has to show it
     may_be_constant: bool = False  # NaN everywhere fits many formulas: True only if other evidence supports this
+    loses: str = ""  # "digits" or "range", as grader/course/mistakes.py has them
+    # Asked of one that fits: whether it leaves right what the submission has right.
+    holds: Callable[[], bool] = lambda: True
 
     @property
     def candidate(self) -> str:
@@ -49,13 +50,6 @@ def supposed(evidence: Evidence, id: str, sentence: Said, arguments: Sequence[Ar
         yield Hypothesis(id, sentence, result, rounding)
 
 
-def with_others(
-    evidence: Evidence, id: str, sentence: Said, inputs: Sequence[Argument], others: dict[int, torch.Tensor]
-) -> Iterator[Hypothesis]:
-    """Yields the mistake of computing with other arguments at these places."""
-    return supposed(evidence, id, sentence, [others.get(place, one) for place, one in enumerate(inputs)])
-
-
 def reread(tensor: torch.Tensor, strides: tuple[int, ...], further: int = 0) -> torch.Tensor | None:
     """Returns the same memory under other strides, `further` elements on, or None where that would leave the memory."""
     first = tensor.storage_offset() + further
@@ -63,8 +57,3 @@ def reread(tensor: torch.Tensor, strides: tuple[int, ...], further: int = 0) -> 
     if (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes():
         return None
     return tensor.as_strided(tensor.shape, strides, first)
-
-
-def total(terms: Iterable[torch.Tensor]) -> torch.Tensor:
-    """Returns the sum of several tensors of one shape in float64, added in their order."""
-    return sum(terms, torch.zeros((), dtype=torch.float64))

@@ -41,7 +41,7 @@ class FrontEnd:
         self.printed = ""  # by tl.static_print
         self.printed_bytes = 0
         self._child: ChildProcess | None = None
-        self._made: dict[str, KernelText | ChildEnded] = {}  # by recipe
+        self._made: dict[tuple[bytes, str], KernelText | ChildEnded] = {}  # by file and recipe
         self._one_at_a_time = threading.Lock()  # the judge, and the thread that records ahead
         self._has_ended = False
         self._computed = 0.0  # seconds of a core that the processes before this one took
@@ -53,7 +53,7 @@ class FrontEnd:
 
         Raises ChildEnded for a text whose making ended the process, each time that it is requested, and MachineFault.
         """
-        key = repr((recipe, small_dots, sorted(constants.items())))
+        key = self.submission.source, repr((recipe, small_dots, sorted(constants.items())))
         with self._one_at_a_time:
             if key not in self._made:
                 try:
@@ -64,6 +64,10 @@ class FrontEnd:
         if isinstance(made, ChildEnded):
             raise made
         return made
+
+    def take(self, submission: Submission) -> None:
+        """Has the same process make the texts of another file: for files of ours."""
+        self.submission = submission
 
     def _text(self, recipe: dict, small_dots: bool) -> KernelText:
         limit, left = LIMIT_AFTER_AN_END if self._has_ended else LIMIT, MOST_COMPUTING - self.seconds_of_a_core

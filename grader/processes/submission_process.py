@@ -89,6 +89,13 @@ class SubmissionProcess:
                 self._use_up(of_all_calls, ended.where)
             raise
 
+    def take(self, submission: Submission) -> None:
+        """Has the same child import another file: for files of ours, which keep nothing that another would meet."""
+        self.submission = submission
+        self.load_failure = self.load_ended = None
+        if self._child is not None:
+            self._child.loaded = False
+
     def _use_up(self, limit: str, where: Where | None = None) -> NoReturn:
         """Raises ChildEnded, now and in each further call. The reason is the first call that took too long by itself,
         if any: it says more than the limit of all calls."""

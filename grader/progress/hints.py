@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from grader import operations
 from grader.course.folder import Folder
+from grader.course.mistakes import causes_that_hints_help_with
 from grader.explain.causes import Cause
 from grader.progress import progress
 
@@ -28,16 +28,16 @@ NEEDS_A_HINT = {
     Cause.OOB_LOAD, Cause.OOB_STORE, Cause.WILD_POINTER, Cause.MISALIGNED,
     Cause.DOUBLE_WRITE, Cause.LANE_CONFLICT, Cause.NO_OTHER, Cause.NOT_ZEROED, Cause.UNWRITTEN, Cause.UPDATED_TWICE,
     Cause.TRANSPOSED_RESULT, Cause.STRIDE_IGNORED, Cause.STRIDES_SWAPPED, Cause.MISPLACED_TILE, Cause.NOT_TURNED,
-    Cause.LOCAL_LOAD, Cause.PADDING_COUNTED, Cause.CARRIED_OVER, Cause.TOO_MANY_PROGRAMS, Cause.TOO_FEW_PROGRAMS,
+    Cause.LOCAL_LOAD, Cause.CARRIED_OVER, Cause.TOO_MANY_PROGRAMS, Cause.TOO_FEW_PROGRAMS,
 }  # fmt: skip
 
 
-def needs_a_hint(cause: str) -> bool:
+def needs_a_hint(cause: str, folder: Folder) -> bool:
     """Returns True if a learner needs more than the sentence of this cause.
 
-    That is so for the causes of an operation, too, unless the operation's file says otherwise.
+    That is so for an exercise's own causes, too, unless its mistakes.toml says otherwise.
     """
-    return cause in NEEDS_A_HINT or cause in operations.causes() - operations.plain_causes()
+    return cause in NEEDS_A_HINT or cause in causes_that_hints_help_with(folder)
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,11 @@ def read_submission(path: Path) -> Submission:
         return Submission(path, failure=Failure("missing"))
     except OSError as error:
         return Submission(path, failure=Failure("unreadable", message=error.strerror or type(error).__name__))
+    return submission_of(path, source)
+
+
+def submission_of(path: Path, source: bytes) -> Submission:
+    """Returns the submission of a file with these bytes. Never raises."""
     if len(source) > MOST_BYTES:
         return Submission(path, failure=Failure("too-long", message=str(MOST_BYTES)))
     try:

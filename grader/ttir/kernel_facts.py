@@ -29,14 +29,6 @@ class Rounding:
 
     line: int
     dtype: str  # "fp16" or "bf16"
-    of_a_sum: bool  # what is rounded is a sum
-
-
-@dataclass(frozen=True)
-class LoadWithOther:
-    line: int
-    column: int
-    other: float | None  # that masked lanes hold; None where it is no constant
 
 
 class KernelFacts:
@@ -103,11 +95,6 @@ class KernelFacts:
         return origin.place.line if origin is not None and len(indices) > 1 else add.place.line
 
     @property
-    def loads_with_other(self) -> list[LoadWithOther]:
-        loads = [one for one in self.named("tt.load") if len(one.operands) > 2]
-        return [LoadWithOther(one.place.line, one.place.column, self._constant(one, 2)) for one in loads]
-
-    @property
     def tf32_lines(self) -> list[int]:
         """The lines of products that cut operands of fp32 to tf32."""
         dots = (one for one in self.named("tt.dot") if one.operand_types[0].element == "f32")
@@ -120,34 +107,10 @@ class KernelFacts:
         return sorted({one.place.line for one in narrow if one.operand_types[0].element in ("f32", "f64")})
 
     @property
-    def takes_a_maximum(self) -> bool:
-        """True if the kernel reduces lanes to their maximum."""
-        folds = (one for fold in self.named(*FOLDS) for one in fold.walk())
-        return any(one.name in ("arith.maxnumf", "arith.maximumf") for one in folds)
-
-    @property
     def rounded_operands(self) -> list[int]:
         """The lines that round to 16 bits, in front of a product, what was computed or held in fp32."""
         rounded = (self._origin(dot, at) for dot in self.named("tt.dot") for at in (0, 1))
         return sorted({one.place.line for one in rounded if one is not None and one.name in CONVERSIONS})
-
-    @property
-    def line_of_maximum_with_0(self) -> int:
-        """The line of the only maximum with 0 that drops NaN, where nothing else chooses among floats; else 0."""
-        choices = [one for one in self.named(*CHOOSES) if one.result_types[0].element[0] in "bf"]
-        if len(choices) != 1 or choices[0].name != "arith.maxnumf":
-            return 0
-        return choices[0].place.line if 0.0 in (self._constant(choices[0], 0), self._constant(choices[0], 1)) else 0
-
-    @property
-    def line_of_subtracted_sum(self) -> int:
-        """The only line that subtracts what is made of a sum of lanes, and whose difference is summed up again; else
-        0."""
-        lines = {
-            one.place.line for one in self.named("arith.subf")
-            if one.result_types[0].shape and self._is_made_of_sum(one) and self._is_summed(one)
-        }  # fmt: skip
-        return lines.pop() if len(lines) == 1 else 0
 
     @cached_property
     def roundings(self) -> list[Rounding]:
@@ -157,9 +120,7 @@ class KernelFacts:
             dtype = OF_16_BITS.get(one.result_types[0].element) if one.result_types else None
             if dtype is None or not self._loses_digits(home, one):
                 continue
-            origin = self._origin(one, 0) if one.name in CONVERSIONS else one
-            of_a_sum = origin is not None and origin.name == "arith.addf"
-            found.setdefault(one.place.line, Rounding(one.place.line, dtype, of_a_sum))
+            found.setdefault(one.place.line, Rounding(one.place.line, dtype))
         return sorted(found.values(), key=lambda one: one.line)
 
     # ---- ways of values ----------------------------------------------------------------------------------------------
@@ -247,15 +208,6 @@ class KernelFacts:
 
     def _adds_up(self, operation: Operation) -> bool:
         return operation.name in FOLDS and any(one.name in ADDS_UP for one in operation.walk())
-
-    def _is_made_of_sum(self, difference: Operation) -> bool:
-        """Returns whether what is subtracted is made of a sum of lanes."""
-        makers = (self._makers.get(value) for value in _all([self._operand(difference, 1)], self._sources))
-        return any(maker is not None and self._adds_up(maker) for maker in makers)
-
-    def _is_summed(self, difference: Operation) -> bool:
-        makers = (self._makers.get(value) for value in _all([self._result(difference)], self._made_of))
-        return any(maker is not None and self._adds_up(maker) for maker in makers)
 
     def _operand(self, operation: Operation, at: int) -> Value:
         return self._homes[operation], operation.operands[at]

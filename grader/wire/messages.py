@@ -224,6 +224,7 @@ class InterpretRequest:
     traced: list[int] | None = None  # the program of each launch whose every value is sent
     sample: Sample | None = None  # then no argument has bytes: their `start` means nothing
     mending: Mending | None = None
+    most_lanes: int = 0  # elements that the operations of a launch may yield; 0: as many as any kernel here needs
     limit: float = 10.0  # seconds of a core that its launches may take; then the reply tells where they are
 
     def to_json(self) -> dict:

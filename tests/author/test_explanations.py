@@ -35,7 +35,7 @@ def counts(kernels: list[WrongKernel]) -> Counter[str]:
     return Counter(one.named for one in results) + Counter(one.line for one in results)
 
 
-@pytest.mark.parametrize(("id", "least"), [("03_softmax", 9), ("07_row_sum", 7), ("09_layer_norm", 10)])
+@pytest.mark.parametrize(("id", "least"), [("03_softmax", 8), ("07_row_sum", 7), ("09_layer_norm", 10)])
 def test_mistakes_in_kernels_of_other_designs(id, least):
     found = counts(random.Random(1).sample(list(transplants(FOLDERS[id])), SAMPLE))
     assert found[AS_EXPECTED] >= least

@@ -57,7 +57,7 @@ def test_the_pairs_are_changed_and_nothing_else(stated):
         ('[["a = 1", "a"], ["1\\nb", "b"]]', "two changes overlap at '1'"),
         ('[["a = 1"]]', "change 1 is no pair of old and new text"),
         ('["a = 1", "a"]', "change 1 is no pair"),
-        ('"a"', "has to state wrong, finding, sentence, changes, and nothing else"),
+        ('"a"', "has to state wrong, finding, changes, and sentence or says"),
         ("[]\nname = 3", "has to state"),
         ("[", "01_few/mistakes.toml: "),
     ],

@@ -137,7 +137,7 @@ def test_a_student_runs_the_cells_out_of_order(tmp_path, points, here):
     assert here(cells[CHECK]) == "There is no softmax.py yet. Run the solution cell first: it saves the file.\n"
     (tmp_path / "softmax.py").write_text(cells[SOLUTION].source.partition("\n")[2], encoding="utf-8")
     said = here(cells[CHECK])
-    assert "The rows of z sum to" in said and "FAIL  columns are not a power of two" in said
+    assert "The rows of z do not sum to 1" in said and "FAIL  columns are not a power of two" in said
     assert said.endswith("SVG\n")
     assert "FAIL    columns are not a power of two" in here(cells[-2]) and score(SOFTMAX.id, "right") == 5
 

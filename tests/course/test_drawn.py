@@ -345,7 +345,7 @@ def test_one_call_has_larger_sizes_than_usual_in_every_direction():
 
 
 def test_where_no_block_cuts_a_size_the_files_own_blocks_meet_larger_sizes_too():
-    sizes = {"B": upto(3, limit=2**6, block=1), "T": upto(6, limit=99, block=4)}
+    sizes = {"B": upto(3, limit=2**6, block=1), "T": upto(6, limit=999, block=4)}
     options = dict(sizes=sizes, x=any_strides("B", "T"), blocks=(dict(SPLITS=3),))
     for seed in SEEDS:
         calls = drawn_calls(stated(["x"], ("float32",), options), seed, "test")

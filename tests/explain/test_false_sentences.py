@@ -167,7 +167,7 @@ TOLD = {
     ),
     "the padding of the first launch": (
         ROW_SUM_IN_TWO, "other=0.0", "other=1.0",
-        "The 15 lanes past the end of each row take part in the sum.\nLine {line}:",
+        "The 15 lanes past the end of each row take part in the sum.",
     ),
     "the padding of the second launch": (
         ROW_SUM_IN_TWO, "other=0)", "other=1)", "z is wrong in every element",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from grader import normal
@@ -54,21 +52,21 @@ def facts(bench):
 @pytest.mark.parametrize(
     ("lines", "dtype", "found"),
     [
-        (("w = (x + y).to(tl.float16) * y", "z = w + x"), "float32", (0, "fp16", True)),
-        (("w = x * y", "w = w.to(tl.bfloat16)", "z = w.to(tl.float32) + x"), "float32", (1, "bf16", False)),
-        (("w = (x * y).to(z_ptr.dtype.element_ty)", "z = w + w"), "float16", (0, "fp16", False)),
+        (("w = (x + y).to(tl.float16) * y", "z = w + x"), "float32", (0, "fp16")),
+        (("w = x * y", "w = w.to(tl.bfloat16)", "z = w.to(tl.float32) + x"), "float32", (1, "bf16")),
+        (("w = (x * y).to(z_ptr.dtype.element_ty)", "z = w + w"), "float16", (0, "fp16")),
         (("z = (x.to(tl.float32) + y).to(tl.float16)",), "float16", None),
         (("z = x + y",), "float16", None),
-        (("w = x + y", "z = w * x"), "float16", (0, "fp16", True)),
+        (("w = x + y", "z = w * x"), "float16", (0, "fp16")),
         (("z = x.to(tl.float32) + y",), "float16", None),
         (("z = x.to(tl.float32).to(tl.float16) + y",), "float16", None),
-        (("z = tl.sum(x, 0) + y",), "float16", (0, "fp16", True)),
+        (("z = tl.sum(x, 0) + y",), "float16", (0, "fp16")),
         (("z = tl.max(x, 0) + y",), "float16", None),
-        (("z = tl.sum(x.to(tl.float16), 0) + y",), "float32", (0, "fp16", False)),
-        (("w = tl.max(x.to(tl.float16), 0)", "z = x - w"), "float32", (0, "fp16", False)),
+        (("z = tl.sum(x.to(tl.float16), 0) + y",), "float32", (0, "fp16")),
+        (("w = tl.max(x.to(tl.float16), 0)", "z = x - w"), "float32", (0, "fp16")),
         (
             ("acc = tl.zeros((BLOCK_N,), tl.float32)", "for i in range(N):",
-             "    acc = (acc + x).to(tl.float16).to(tl.float32)", "z = acc"), "float32", (2, "fp16", True),
+             "    acc = (acc + x).to(tl.float16).to(tl.float32)", "z = acc"), "float32", (2, "fp16"),
         ),
         (
             ("t = tl.reshape(x, (8, 8)).to(tl.float16)", "z = tl.reshape(tl.dot(tl.join(t, t).reshape(16, 8).trans(), "
@@ -78,21 +76,9 @@ def facts(bench):
 )  # fmt: skip
 def test_the_line_that_rounds_what_is_computed_with(facts, lines, dtype, found):
     roundings = facts(*LOADS, *lines, STORE, dtype=dtype).roundings
-    line, short, of_a_sum = found or (0, "", False)
-    expected = [(FIRST + len(LOADS) + line, short, of_a_sum)] if found else []
-    assert [(one.line, one.dtype, one.of_a_sum) for one in roundings] == expected
-
-
-def test_what_masked_lanes_hold(facts):
-    kernel = facts(*LOADS, "w = helper(y_ptr, offsets, mask)", 'v = tl.load(y_ptr + offsets, mask, -float("inf"))',
-                   "u = tl.load(y_ptr + offsets, mask, tl.sum(x, 0))", "z = x + y + w + v + u", STORE)  # fmt: skip
-    loads = kernel.loads_with_other
-    assert [(one.line, one.other) for one in loads] == [
-        (FIRST, 0.0),
-        (8, 1.0),
-        (FIRST + 3, -math.inf),
-        (FIRST + 4, None),
-    ]
+    line, short = found or (0, "")
+    expected = [(FIRST + len(LOADS) + line, short)] if found else []
+    assert [(one.line, one.dtype) for one in roundings] == expected
 
 
 def test_stores_axes_and_strides(facts):
@@ -106,33 +92,3 @@ def test_stores_axes_and_strides(facts):
 def test_no_stride_is_used(facts):
     assert facts(*LOADS, "z = x + y", STORE).uses_no_stride
     assert not facts(LOADS[0].replace("offsets,", "offsets * stride_x,"), LOADS[1], "z = x + y", STORE).uses_no_stride
-
-
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        (("z = tl.maximum(x, 0.0)",), 0),
-        (("z = tl.maximum(0, x)",), 0),
-        (("z = tl.maximum(x, 0.0, propagate_nan=tl.PropagateNan.ALL)",), None),
-        (("z = tl.maximum(x, 0.0)", "z = tl.where(x > 1, z, 0.5)"), None),
-        (("z = tl.maximum(x, y)",), None),
-        (("z = x * (x > 0)",), None),
-    ],
-)
-def test_the_line_of_a_maximum_that_drops_nan(facts, lines, found):
-    line = facts(*LOADS, *lines, STORE).line_of_maximum_with_0
-    assert line == (0 if found is None else FIRST + len(LOADS) + found)
-
-
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        (("mean = tl.sum(x, 0) / N", "d = x - mean", "z = d * tl.sum(d * d, 0)"), 1),
-        (("total = tl.sum(x, 0)", "z = x - total"), None),
-        (("mean = tl.sum(x, 0) / N", "z = tl.sum(x - mean, 0) + tl.sum(y - mean + 0.5, 0) + x"), 1),
-        (("d = x - y", "z = d * tl.sum(d, 0)"), None),
-    ],
-)
-def test_the_line_that_subtracts_a_sum(facts, lines, found):
-    line = facts(*LOADS, *lines, STORE).line_of_subtracted_sum
-    assert line == (0 if found is None else FIRST + len(LOADS) + found)

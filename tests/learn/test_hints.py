@@ -68,7 +68,7 @@ def test_a_mistake_that_no_hint_speaks_of_gets_the_plain_line(course):
 
 def test_hints_open_one_by_one_and_know_the_last_failure(tried):
     first = tried.here("hint", "03")
-    assert first.status == 0 and first.lines[0].startswith("Your last run: The rows of z sum to 0.8")
+    assert first.status == 0 and first.lines[0].startswith("Your last run: The rows of z do not sum to 1: the 243")
     assert "Hint 1 of 3 for 03_softmax: Where to look" in first.out
     marked = first.out.partition("> This speaks of your last run:")[2]
     assert marked.strip().startswith("Take a row of 5 values") and "The idea" not in first.out

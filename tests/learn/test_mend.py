@@ -40,11 +40,15 @@ def test_the_change_stands_in_no_result_that_is_handed_on(wrong):
     assert "in the place of" not in (wrong.path / "result.json").read_text()
 
 
-def test_where_no_change_was_found_that_is_said(tried):
-    assert "course mend" not in tried.here("hint", "03", "--all", answer="y\n").out
-    done = tried.here("mend", "03")
+def test_where_no_change_was_found_that_is_said(course):
+    """Two mistakes at once: neither mended alone makes a call right."""
+    copy = changed(COPY, ("cols < N", "cols != N"), ("rows < M", "rows != M"))
+    course.save(ID, HEAD + copy)
+    assert "comes out right" not in course.pytest(f"exercises/{ID}", "--device", "cpu", "--seed", "1").out
+    assert "course mend" not in course.here("hint", "02", "--all", answer="y\n").out
+    done = course.here("mend", "02")
     assert (done.status, done.out) == (1, "")
-    assert "knows no single change" in done.err and "Next: course why 03" in done.err
+    assert "knows no single change" in done.err and "Next: course why 02" in done.err
 
 
 @pytest.mark.parametrize(("number", "said"), [("01", "passed when it was run last"), ("06", "was not run here yet")])

@@ -19,7 +19,6 @@ from grader.numerics.arguments import exact, from_json, to_json
 from grader.numerics.data_sets import Data, generator_for
 from grader.numerics.roundoff import UNIT_ROUNDOFF
 from grader.operations import causal_attention
-from grader.operations._causal_attention import Rule, made
 from grader.operations.bounds import tolerance
 from grader.operations.comparison import compare
 from tests.conftest import ROOT, mutant
@@ -106,30 +105,6 @@ def test_without_a_rule_that_hides_anything_the_bound_is_that_of_attention():
         assert torch.allclose(
             tolerance(f"causal_attention{bound}", [*inputs, None, None], ref, dtype), plain, rtol=1e-12
         )
-
-
-# ---- the rule --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("M, N", [(70, 70), (33, 130), (130, 33), (1, 77)])
-@pytest.mark.parametrize("window", [None, 1, 32, 40, 1000])
-@pytest.mark.parametrize("rows, step", [(32, 32), (16, 64), (64, 16)])
-def test_a_walk_visits_what_is_seen_and_no_tile_more(M, N, window, rows, step):
-    rule = Rule(M, N, window, rows, step)
-    seen, visited = rule.seen[:, :N], rule.visited()[:, :N]
-    assert not bool((seen & ~visited).any())
-    for i in range(0, M, rows):
-        for j in range(0, N, step):
-            part = slice(i, i + rows), slice(j, j + step)
-            assert bool(visited[part].any()) == bool(seen[part].any())
-
-
-def test_what_is_seen_is_what_the_reference_sees():
-    inputs = exact(drawn(*heads(9, 14)))
-    for window in (None, 1, 5):
-        q, k, v = inputs
-        ours = made(q @ k.mT / 4, v, Rule(9, 14, window, 4, 1).seen)
-        assert all(torch.allclose(*pair) for pair in zip(ours, expected([*inputs, window, None])))
 
 
 # ---- options as arguments --------------------------------------------------------------------------------------------

@@ -110,23 +110,6 @@ def test_what_is_no_key_is_said_to_be_none(bench):
     assert "nan" not in verdict.lines[0]
 
 
-def test_nan_of_arithmetic_is_not_said_to_come_from_memory(bench):
-    wrong = SOLUTION.replace("tl.exp2(greatest - larger)", "tl.exp2(larger - greatest)")
-    verdict = bench(wrong, ID).check(*RAGGED, **SMALL)
-    assert verdict.id == "rescale-inverted" and verdict.lines[0].startswith("o is NaN everywhere"), verdict.lines
-
-
-def test_an_entry_past_the_end_that_is_taken_as_a_page_is_told(bench):
-    """-1 leads in front of a cache, 900001 behind it."""
-    wrong = SOLUTION.replace("valid = n < end", "valid = n < end + 16 * (end == length)")
-    assert wrong != SOLUTION
-    data = in_pages(20, 16, 2, 32, lengths=(70, 90), spare=2)
-    verdict = bench(wrong, ID).check(normal(2, 6, 32), *data, **SMALL)
-    assert verdict.id == "beyond-the-table" and verdict.lines[0].startswith("What stands in block_table past"), (
-        verdict.lines
-    )
-
-
 def test_the_share_of_a_program_its_scratch_and_its_atomics_are_limited_where_a_test_asks_for_it(bench):
     def cost(text: str, **limits):
         return TrafficUse.of("a test", *RAGGED, reads={}, writes={}, **limits, **SMALL).verdict(bench(text, ID).judge)

@@ -1,15 +1,16 @@
-"""Known mistakes as formulas: if the result equals what a mistake would give, the mistake is named.
+"""Known mistakes: if the result equals what a mistake would give, the mistake is named.
 
-Each hypothesis is computed in float64 from the inputs that the kernel saw, and compared with the kernel's exact run: a
-wrong formula gives the same numbers there, and no rounding blurs them. Mistakes that lose digits leave the exact run
-right, and are compared with the result itself: a match must be as close as a right kernel would have to be. What is
-matched must differ from the right result by more than rounding explains: of few elements, or of small effects, some
-mistake fits by chance. Where nothing matches, nothing is claimed.
+What a mistake of any operation gives is computed in float64 from the inputs that the kernel saw; those of the exercise
+are carried out, as changes to the solution. Both are compared with the kernel's exact run: a wrong formula gives the
+same numbers there, and no rounding blurs them. Mistakes that lose digits leave the exact run right, and are compared
+with the result itself: to the bit, or else as close as a right kernel would have to be. What is matched must differ
+from the right result by more than rounding explains: of few elements, or of small effects, some mistake fits by chance.
+Where nothing matches, nothing is claimed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import chain
 
 import torch
 
@@ -28,7 +29,6 @@ from grader.explain.mistakes.of_any_operation import (
 from grader.explain.mistakes.of_walks import carried_over, nothing_later
 from grader.numerics.arguments import Argument, exact
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
-from grader.operations import digits, named, of_range
 from grader.operations.bounds import size_of_terms, tolerance
 from grader.operations.evidence import Compared
 from grader.operations.hypothesis import Hypothesis
@@ -36,7 +36,7 @@ from grader.operations.hypothesis import Hypothesis
 TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake
 # By how much the exact runs of two kernels with one formula may differ: constants have the digits of fp32.
 OF_EACH, OF_THE_LARGEST = 1e-6, 1e-9
-DIGITS = {Cause.LOW_PRECISION}  # leave the formula right, as those that operations state
+DIGITS = {Cause.LOW_PRECISION}  # leave the formula right, as those of an exercise that lose digits
 RANGE = {Cause.THROUGH_FP32}
 
 
@@ -47,15 +47,25 @@ def matching_hypotheses(evidence: Compared) -> tuple[dict[str, Hypothesis], set[
     seen, fits = evidence, _fits
     if exactly is not None and not evidence.formula_is_right:
         seen, fits = exactly, _fits_exactly
-    fitting, refuted = dict[str, Hypothesis](), set[str]()
-    for hypothesis in (one for make in ANY_OPERATION for one in make(seen, inputs)):
+    fitting, refuted, to_the_bit = dict[str, Hypothesis](), set[str](), set[str]()
+    carried_out = evidence.carried_out(evidence.returns, evidence.formula_is_right)
+    for hypothesis in chain(*(make(seen, inputs) for make in ANY_OPERATION), carried_out):
         found = hypothesis.result
         result = found[place] if isinstance(found, tuple) else found
-        ruled_out = _is_ruled_out(evidence, hypothesis)
-        if not ruled_out and (result is None or fits(seen, hypothesis, result, inputs)):
-            fitting.setdefault(hypothesis.candidate, hypothesis)
-        elif ruled_out or hypothesis.id not in DIGITS | digits():  # how digits are rounded is known less exactly
+        if _is_ruled_out(evidence, hypothesis):
             refuted.add(hypothesis.candidate)
+        elif isinstance(found, tuple) and not _leaves_right(evidence, found):
+            continue
+        elif result is None or (agrees := fits(seen, hypothesis, result, inputs)) and hypothesis.holds():
+            fitting.setdefault(hypothesis.candidate, hypothesis)
+            if result is not None and bool(equal(result.to(seen.output.dtype), seen.output).all()):
+                to_the_bit.add(hypothesis.candidate)
+        elif agrees is False and not _loses_digits(hypothesis):  # how digits are rounded is known less exactly
+            refuted.add(hypothesis.candidate)
+    if to_the_bit:  # others are about as near
+        fitting = {candidate: one for candidate, one in fitting.items() if candidate in to_the_bit}
+    if len(fitting) > 1 and not bool(evidence.output[evidence.comparison.wrong].isfinite().any()):
+        fitting.clear()  # NaN and infinities tell nothing where several mistakes make them
     return fitting, refuted - fitting.keys()
 
 
@@ -66,22 +76,42 @@ def _is_ruled_out(evidence: Compared, hypothesis: Hypothesis) -> bool:
     Numbers of 64 bits reach further: what has become infinite or NaN may be a wrong formula all the same.
     """
     right = evidence.formula_is_right
-    if right is None or hypothesis.id in RANGE | of_range():
+    if right is None or hypothesis.id in RANGE or hypothesis.loses == "range":
         return False
     overflows = hypothesis.result is None and not bool(evidence.output[evidence.comparison.wrong].isfinite().all())
-    return right != (hypothesis.id in DIGITS | digits()) and not (right and overflows)
+    return right != _loses_digits(hypothesis) and not (right and overflows)
 
 
-def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
+def _leaves_right(evidence: Compared, results: tuple[torch.Tensor, ...]) -> bool:
+    """Returns whether the results of this call that are right are so with the mistake, too, rounding aside."""
+    names = [one.name for one in evidence.exercise.results]
+    pairs = ((evidence.reply.outputs[name].double(), results[names.index(name)]) for name in evidence.right_results)
+    return all(torch.allclose(out, other.double(), 1e-2, 1e-3, equal_nan=True) for out, other in pairs)
+
+
+def _loses_digits(hypothesis: Hypothesis) -> bool:
+    return hypothesis.id in DIGITS or hypothesis.loses == "digits"
+
+
+def _fits(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool | None:
+    """Returns whether the result is what the mistake gives; None where it is, and might be so by chance."""
     if not _is_near(evidence, hypothesis, result, inputs):
         return False
+    out, wrong = evidence.comparison.out, evidence.comparison.wrong_count
+    if wrong >= TELLING_BITS and bool(equal(result.to(out.dtype), out).all()):
+        return _may_be_told(evidence, hypothesis)  # to the bit, in elements that rounding leaves wrong
     return _is_told(evidence, hypothesis, result, _rounding(evidence, inputs))
 
 
-def _fits_exactly(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
-    """Returns whether an exact run gives what the mistake gives. evidence: of the exact run."""
+def _fits_exactly(
+    evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]
+) -> bool | None:
+    """Returns whether an exact run gives what the mistake gives; None where it does, and might do so by chance.
+
+    evidence: of the exact run.
+    """
     out = evidence.comparison.out
-    if not _can_be_told(evidence, hypothesis, result):
+    if not _is_another(evidence, result):
         return False
     size = result.abs().nan_to_num(nan=0.0, posinf=0.0)
     terms = size_of_terms(evidence.wanted.bound, inputs, evidence.comparison.ref).nan_to_num(nan=0.0, posinf=0.0)
@@ -90,18 +120,20 @@ def _fits_exactly(evidence: Compared, hypothesis: Hypothesis, result: torch.Tens
     return bool(fits.all()) and _is_told(evidence, hypothesis, result, allowed)
 
 
-def _can_be_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor) -> bool:
-    """Returns whether a result is of the right shape, differs from the right one, and is not the same everywhere."""
+def _is_another(evidence: Compared, result: torch.Tensor) -> bool:
+    """Returns whether what a mistake gives is of the right shape, and differs from the right result."""
     out = evidence.comparison.out
-    if result.shape != out.shape or bool(equal(result.to(out.dtype), evidence.comparison.expected).all()):
-        return False
-    return hypothesis.may_be_constant or not is_constant(out)
+    return result.shape == out.shape and not bool(equal(result.to(out.dtype), evidence.comparison.expected).all())
+
+
+def _may_be_told(evidence: Compared, hypothesis: Hypothesis) -> bool | None:
+    return True if hypothesis.may_be_constant or not is_constant(evidence.comparison.out) else None
 
 
 def _is_near(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, inputs: list[Argument]) -> bool:
     """Returns whether the output is as near to `result`, which the mistake gives, as a right kernel has to be."""
     out = evidence.comparison.out
-    if not _can_be_told(evidence, hypothesis, result):
+    if not _is_another(evidence, result):
         return False
     rounded = result.to(out.dtype)
     same = equal(out, rounded)
@@ -129,12 +161,13 @@ def _rounding(evidence: Compared, inputs: list[Argument]) -> torch.Tensor:
     return tolerance(wanted.bound, inputs, ref, wanted.dtype).maximum(coarsest * terms)
 
 
-def _is_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, rounding: torch.Tensor) -> bool:
-    """Returns whether the wrong elements tell the mistake: those of which an ordinary number is expected, since a NaN
-    that becomes a number may be left out, or changed on the way."""
+def _is_told(evidence: Compared, hypothesis: Hypothesis, result: torch.Tensor, rounding: torch.Tensor) -> bool | None:
+    """Returns True where the wrong elements tell the mistake, and None where they do not: those tell of which an
+    ordinary number is expected, since a NaN that becomes a number may be left out, or changed on the way."""
     comparison = evidence.comparison
     telling = comparison.wrong if hypothesis.of_special else comparison.wrong & comparison.ref.isfinite()
-    return bool(telling.any()) and _bits_told(evidence, result, rounding, telling) >= TELLING_BITS
+    is_told = bool(telling.any()) and _bits_told(evidence, result, rounding, telling) >= TELLING_BITS
+    return _may_be_told(evidence, hypothesis) if is_told else None
 
 
 def _bits_told(evidence: Compared, result: torch.Tensor, rounding: torch.Tensor, telling: torch.Tensor) -> float:
@@ -161,14 +194,7 @@ def is_constant(out: torch.Tensor) -> bool:
     return out.numel() > 1 and bool(out.isnan().all() or (out == out.flatten()[0]).all())
 
 
-def _of_operation(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
-    """Yields the mistakes of the exercise's own operation."""
-    operation = evidence.exercise.operation or evidence.wanted.operation
-    if operation not in EXACT and hasattr(named(operation), "mistakes"):
-        yield from named(operation).mistakes(evidence, inputs)
-
-
 ANY_OPERATION = (
     not_zeroed, whole_inputs, updated_twice, through_fp32, strides_ignored, target_strides, operands, first_blocks,
-    _of_operation, carried_over, nothing_later,
+    carried_over, nothing_later,
 )  # fmt: skip

@@ -15,7 +15,6 @@ from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
 from grader.operations.evidence import Compared
 from grader.operations.hypothesis import Hypothesis, reread, supposed
-from grader.operations.mistakes.operands import Operands
 from grader.sentences import Said, Sentence
 
 MOST_PLACES = 1 << 22  # elements of a tensor whose places are listed
@@ -25,6 +24,8 @@ WIDER_THAN_FP32 = (torch.float64, torch.int32, torch.int64)
 class OfAnyOperation(Sentence):
     """Sentences about wrong values in a result; {name} is its name."""
 
+    USED_TWICE = "{name} is made from {used} twice: {left_out} is not used."
+    ONE_ALONE = "{name} is made from {used} alone: {left_out} is not used."
     PASSED_THROUGH = "{name} holds {argument} itself, unchanged."
     NOT_TURNED = (
         "{name} holds {argument} itself, unchanged: the tiles are not turned, or they are turned twice, as where the "
@@ -205,10 +206,10 @@ def operands(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
         return
     ((x_name, x), (y_name, y)), z = floats, evidence.returns
     for used, left_out, twice in ((x_name, y_name, [x, x]), (y_name, x_name, [y, y])):
-        said = Operands.USED_TWICE(name=z, used=used, left_out=left_out)
+        said = OfAnyOperation.USED_TWICE(name=z, used=used, left_out=left_out)
         yield from supposed(evidence, Cause.WRONG_OPERAND, said, twice)
     if evidence.wanted.operation == "exact":
-        said = Operands.ONE_ALONE(name=z, used=x_name, left_out=y_name)
+        said = OfAnyOperation.ONE_ALONE(name=z, used=x_name, left_out=y_name)
         yield Hypothesis(Cause.WRONG_OPERAND, said, x)
         names = {"name": z, "x": x_name, "y": y_name}
         yield Hypothesis(Cause.WRONG_OPERATION, OfAnyOperation.DIFFERENCE(**names), x - y)

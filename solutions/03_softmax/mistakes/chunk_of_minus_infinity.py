@@ -2,7 +2,8 @@
 
 Finding: inf-minus-inf
 
-Rejected with: z holds NaN, and the row holds -inf
+Says: z is NaN where a row begins with a block of -inf alone: the maximum so far is -inf then, and (-inf) - (-inf) is
+NaN. Subtract something finite there.
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 Finding: low-precision
 
-Rejected with: sigmoid(gate) is rounded to fp16 on the way
+Rejected with: Digits are lost on the way
 """
 
 import torch

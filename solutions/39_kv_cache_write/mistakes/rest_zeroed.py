@@ -1,7 +1,8 @@
 """Wrong: a program per page stores the rows of its tokens, and zeros in all other rows of the page.
 
 Finding: rest-lost
-Rejected with: to which no token goes are lost: they have to stay as they were.
+
+Says: Rows of {name} to which no token goes are lost: they have to stay as they were.
 """
 
 import triton

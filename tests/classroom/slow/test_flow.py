@@ -109,7 +109,7 @@ def test_exchange_late_penalty_and_feedback(classroom, tmp_path):
     classroom.run("nbgrader", "fetch_feedback", "week1", "--course", "triton", exchange, **student)
     (page,) = home.rglob("softmax.html")
     text = page.read_text()
-    assert "The rows of z sum to" in text
+    assert "The rows of z do not sum to 1" in text
     assert "data:image/svg+xml;base64," in text
     assert "<script" not in text and "http" not in text
     assert len(text) < 60_000
