@@ -69,10 +69,10 @@ OF_SWIGLU = {
     ),
     "silu for sigmoid": (
         ((S, "s = gate * tl.sigmoid(gate)"),),
-        "z is made with gate * silu(gate): what is multiplied by gate is sigmoid(gate), and no silu.",
+        "In z silu(gate) stands where sigmoid(gate) belongs.",
         "",
     ),
-    "same ptr": ((("tl.load(up_ptr", "tl.load(gate_ptr"),), "z is made from gate twice: up is not used.", ""),
+    "same ptr": ((("tl.load(up_ptr", "tl.load(gate_ptr"),), "z is made with gate in the place of up.", ""),
     ".float()": (
         (("stride_gn, mask=mask).to(tl.float32", "stride_gn, mask=mask).float("),),
         "Line 22: .float is not allowed in a kernel. In a kernel it is x.to(tl.float32).",
