@@ -183,7 +183,7 @@ def _as_it_shows(evidence: Compared) -> Verdict:
 
 
 def _known_mistake(evidence: Compared, found: Hypothesis) -> Verdict:
-    line = found.line or found.line_of() or _line_of_mistake(found, evidence)
+    line = found.line_of() or _line_of_mistake(found, evidence)
     verdict = failed(found.id, found.sentence, evidence.source_line(line), kind="cause", line=line)
     verdict.candidate = found.candidate
     return verdict

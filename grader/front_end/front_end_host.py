@@ -1,6 +1,6 @@
 """Answers requests for the text of a kernel: of one file at a time.
 
-    parent -> process    text  {filename, recipe, small_dots}    the blob is the learner's file
+    parent -> process    text  {filename, recipe, small_dots}    the blob is the file
     process -> parent    text  {failure, fits, unfit}            the blob is the kernel's text
 
 The recipe's "set" holds the constants of the file that have another value in this call.

@@ -119,7 +119,7 @@ class CarriedMistakes:
         """Returns what the changed solution gives; None where it comes to no end, or no work is left."""
         if self._steps > MOST_CARRIED_STEPS or self._lanes > MOST_CARRIED_LANES:
             return None
-        ours = self.run.beside
+        ours = self.run.run_of_ours
         given, trial = self._block_sizes(trial, inputs), replace(trial, config=0)
         ours.take(mistake.text)
         try:

@@ -350,7 +350,7 @@ class Interpreted:
         history = self.run.history
         return Evidence(
             self.run.submission, trial, inputs, reply, wanted, {**self.run.process.constants, **trial.constants},
-            history.right_bounds, history.right_trials, texts=functools.partial(self.run.kernels, trial, inputs),
+            history.right_bounds, texts=functools.partial(self.run.kernels, trial, inputs),
             line_without_strides=functools.partial(self.run.line_without_strides, trial, inputs),
             right_with_plain_layouts=functools.partial(self._is_right_with_plain_layouts, trial, inputs),
             led_astray=functools.partial(self.mistakes.led_astray, trial, inputs),

@@ -100,7 +100,7 @@ class Run:
         self._beside = _files_of(folder)
 
     @cached_property
-    def beside(self) -> Run:
+    def run_of_ours(self) -> Run:
         """A run of texts of ours, as `take` says, with the same data and GPU; it ends with this one."""
         return Run(self.folder, "solutions", self.seed, self.model, interpreter=self.interpreter, trusted=True)
 
@@ -406,8 +406,8 @@ class Run:
         self._wait_for(None)
         self.process.end()
         self.front_end.end()
-        if "beside" in vars(self):
-            self.beside.end()
+        if "run_of_ours" in vars(self):
+            self.run_of_ours.end()
         if self._ends_interpreter:
             self.interpreter.end()
         self.machine_code.end()

@@ -35,7 +35,6 @@ class Evidence:
     wanted: Wanted  # the result that the explanation is about
     constants: dict[str, int]  # block sizes in force: the module's own and the trial's
     right_before: set[str] = field(default_factory=set)  # bounds of the trials that passed in this run
-    right_trials: list[Trial] = field(default_factory=list)  # the trials that passed in this run
     right_results: list[str] = field(default_factory=list)  # names of the results of this call that are right
     texts: Callable[[], list[KernelFacts]] = list  # reads the text of the kernel of each launch
     line_without_strides: Callable[[str], int] = lambda name: 0  # the line that addresses an argument so; 0: none

@@ -27,8 +27,7 @@ class Hypothesis:
     result: Result | None  # None: other evidence has decided already
     # How much arithmetic may add on top of the bound, [result's shape], as the terms are not those of the right result.
     rounding: torch.Tensor | None = None
-    line: int = 0  # the line of the text that shows this mistake; 0: none does
-    line_of: Callable[[], int] = int  # finds that line, where this takes a while
+    line_of: Callable[[], int] = int  # finds the line of the text that shows this mistake; 0: none does
     of_special: bool = False  # about NaN and infinities alone: no ordinary number has to show it
     may_be_constant: bool = False  # NaN everywhere fits many formulas: True only if other evidence supports this
     loses: str = ""  # "digits" or "range", as grader/course/mistakes.py has them
