@@ -30,6 +30,7 @@ from grader.wire.reply import Reply
 MOST_CARRIED_STEPS, MOST_CARRIED_LANES = 100_000, 1 << 30  # of all mistakes of a run: about a second of a core
 MOST_LANES_OF_A_MISTAKE = 1 << 26  # of a mistake in a launch: ten times as many as most take
 MOST_RIGHT = 8  # calls in which the submission is right that a mistake is tried on
+MOST_KEPT = 400  # mistakes in calls, of all runs of this process
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -40,6 +41,9 @@ class CarriedOut:
     results: tuple[torch.Tensor, ...]
     findings: list[Finding]
     numbers: dict[str, Value]
+
+
+_KEPT: dict[str, CarriedOut | None] = {}  # the oldest first
 
 
 @dataclass
@@ -116,7 +120,22 @@ class CarriedMistakes:
         return None
 
     def _carried_out(self, mistake: Mistake, trial: Trial, inputs: list[Argument], exactly: bool) -> CarriedOut | None:
-        """Returns what the changed solution gives; None where it comes to no end, or no work is left."""
+        """Returns what the changed solution gives; None where it comes to no end, or no work is left.
+
+        Kept from run to run, as the runs of an exercise with one seed have the same calls: proofs are.
+        """
+        sizes = sorted(self._block_sizes(trial, inputs).items())
+        key = repr((self.run.folder.path, self.run.seed, mistake.text, trial.data, trial.dtype, trial.name,
+                    trial.constants, trial.small_dots, sizes, exactly))  # fmt: skip
+        if key not in _KEPT:
+            _KEPT[key] = self._carried_out_now(mistake, trial, inputs, exactly)
+            if len(_KEPT) > MOST_KEPT:
+                del _KEPT[next(iter(_KEPT))]
+        return _KEPT[key]
+
+    def _carried_out_now(
+        self, mistake: Mistake, trial: Trial, inputs: list[Argument], exactly: bool
+    ) -> CarriedOut | None:
         if self._steps > MOST_CARRIED_STEPS or self._lanes > MOST_CARRIED_LANES:
             return None
         ours = self.run.run_of_ours

@@ -233,6 +233,8 @@ class Interpreted:
 
     def _explained(self, wrong: list[Compared], memory: Verdict | None) -> Verdict:
         """Returns the most direct explanation of results that are wrong, or right by luck. memory: of a finding."""
+        if memory is not None:  # only a stride says more than where an access leads
+            wrong = [replace(evidence, carried_out=lambda name, right: ()) for evidence in wrong]
         verdicts = [value_verdict(evidence) for evidence in wrong]
         verdict = min(verdicts, key=lambda one: one.rank)
         evidence = wrong[verdicts.index(verdict)]
