@@ -128,6 +128,8 @@ class CarriedMistakes:
         key = repr((self.run.folder.path, self.run.seed, mistake.text, trial.data, trial.dtype, trial.name,
                     trial.constants, trial.small_dots, sizes, exactly))  # fmt: skip
         if key not in _KEPT:
+            if self._steps > MOST_CARRIED_STEPS or self._lanes > MOST_CARRIED_LANES:
+                return None
             _KEPT[key] = self._carried_out_now(mistake, trial, inputs, exactly)
             if len(_KEPT) > MOST_KEPT:
                 del _KEPT[next(iter(_KEPT))]
@@ -136,8 +138,6 @@ class CarriedMistakes:
     def _carried_out_now(
         self, mistake: Mistake, trial: Trial, inputs: list[Argument], exactly: bool
     ) -> CarriedOut | None:
-        if self._steps > MOST_CARRIED_STEPS or self._lanes > MOST_CARRIED_LANES:
-            return None
         ours = self.run.run_of_ours
         given, trial = self._block_sizes(trial, inputs), replace(trial, config=0)
         ours.take(mistake.text)
