@@ -57,7 +57,8 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Advice:
-    """What is said where nothing is known but that digits are lost, and the causes of results that are wrong alone."""
+    """An exercise gives this advice where nothing is known but that digits are lost, and states the causes of results
+    that are wrong alone."""
 
     lost_digits: StatedSentence | None = None
     alone: dict[str, str] = field(default_factory=dict)  # by the result's name

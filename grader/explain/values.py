@@ -135,7 +135,7 @@ def _of_the_result(evidence: Compared) -> str:
     An exercise may name a cause for a result that is wrong while the other results are right.
     """
     alone = len(evidence.right_results) == len(evidence.exercise.returned) - 1
-    return evidence.advice.alone.get(evidence.returns, Cause.WRONG_VALUES) if alone else Cause.WRONG_VALUES
+    return evidence.advice().alone.get(evidence.returns, Cause.WRONG_VALUES) if alone else Cause.WRONG_VALUES
 
 
 def first_wrong(evidence: Compared) -> Said:
@@ -295,8 +295,8 @@ def _low_precision(evidence: Compared) -> Verdict | None:
         said = Values.FEW_DIGITS(error=comparison.largest_error)
     if advice is None:
         advice = Values.WHERE_DIGITS_GO()
-        if not exact_bound and evidence.advice.lost_digits is not None:
-            advice = evidence.advice.lost_digits.said_of({})
+        if not exact_bound and (of_exercise := evidence.advice().lost_digits) is not None:
+            advice = of_exercise.said_of({})
     return _of_digits(said, advice, evidence, line)
 
 

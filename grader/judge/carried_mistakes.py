@@ -6,9 +6,10 @@ the mistake is about digits; so no tolerance decides, and nobody has to write do
 
 from __future__ import annotations
 
+import hashlib
 import re
 from ast import literal_eval
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -18,44 +19,67 @@ from grader.course.mistakes import Advice, Mistake, advice_of, mistakes_of
 from grader.course.trial import Trial, short_dtype
 from grader.course.wanted_results import wanted_of
 from grader.judge.run import Run
-from grader.numerics.arguments import Argument, exact
+from grader.numerics.arguments import Argument, exact, numbers_of, tensors_of
 from grader.operations.comparison import is_right
 from grader.operations.hypothesis import Hypothesis
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.sentences import Said, Value
 from grader.ttir.exact_text import NoExactRun
 from grader.wire.messages import Finding
-from grader.wire.reply import Reply
+from grader.wire.recorded_parts import PlannedLaunch
+from grader.wire.reply import Reply, spec_and_bytes
 
-MOST_CARRIED_STEPS, MOST_CARRIED_LANES = 100_000, 1 << 30  # of all mistakes of a run: about a second of a core
-MOST_LANES_OF_A_MISTAKE = 1 << 26  # of a mistake in a launch: ten times as many as most take
+MOST_CARRIED, MOST_CARRIED_LANES = 100, 1 << 30  # mistakes in calls of a run, and their elements
+MOST_LANES_OF_A_MISTAKE = 1 << 26  # in a launch: where 13 is not divided by its sum, most mistakes yield below 1 << 23
 MOST_RIGHT = 8  # calls in which the submission is right that a mistake is tried on
 MOST_KEPT = 400  # mistakes in calls, of all runs of this process
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
-@dataclass
+@dataclass(frozen=True)
 class CarriedOut:
-    """What a mistake gives in a call. `numbers`: that its launches were given, by the names of their parameters."""
+    """The changed solution gives these results in a call, and makes these findings. `numbers`: its launches were given
+    them, by the names of their parameters."""
 
     results: tuple[torch.Tensor, ...]
     findings: list[Finding]
     numbers: dict[str, Value]
 
 
-_KEPT: dict[str, CarriedOut | None] = {}  # the oldest first
+# What mistakes give in calls, the oldest first. Runs of an exercise with one seed share it: proofs have the same calls.
+_KEPT: dict[tuple, CarriedOut | None] = {}
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call in which mistakes are carried out. `sizes`: the constants that the submission's file states, and those
+    that its launches are compiled with. `exactly`: whether floats have 64 bits. `key`: two calls with the same give the
+    same."""
+
+    trial: Trial
+    inputs: list[Argument]
+    sizes: dict[str, int]
+    exactly: bool
+
+    @cached_property
+    def key(self) -> tuple:
+        trial, digest = self.trial, hashlib.blake2b()
+        for name, tensor in tensors_of(trial.arguments, self.inputs):
+            spec, data = spec_and_bytes(name, tensor, 0)
+            digest.update(repr(spec).encode())
+            digest.update(data)
+        named = (sorted(one.items()) for one in (trial.constants, self.sizes, trial.begins))
+        return digest.digest(), repr((numbers_of(self.inputs), *named, trial.small_dots)), self.exactly
 
 
 @dataclass
 class CarriedMistakes:
-    """Carries mistakes out for one run. A mistake that a call of the run has contradicted is not tried again."""
+    """Carries mistakes out for one run. A mistake that has fitted no call is left out once a call contradicts it."""
 
     run: Run
     _dropped: set[str] = field(default_factory=set)  # names of mistakes, and ids of sentences
-    _of_call: tuple[int, int, bool] | None = None  # its inputs, its configuration, and whether it ran exactly
-    _of_inputs: list[Argument] | None = None  # kept, so that no other call has their place in memory
-    _kept: dict[str, CarriedOut | None] = field(default_factory=dict)  # of this call
-    _steps: int = 0
+    _fitting: set[str] = field(default_factory=set)  # ids of sentences that have fitted some call
+    _carried: int = 0
     _lanes: int = 0
 
     @cached_property
@@ -72,27 +96,24 @@ class CarriedMistakes:
         except (OSError, ValueError):
             return Advice()
 
-    def drop(self, sentences: Collection[str]) -> None:
-        """Leaves the mistakes with these sentences out of further calls."""
-        self._dropped.update(sentences)
+    def learn(self, fitting: Collection[str], refuted: Collection[str]) -> None:
+        """Leaves the mistakes with these sentences out of further calls, unless they have fitted some call: what speaks
+        against those has to be counted."""
+        self._fitting.update(fitting)
+        self._dropped.update(set(refuted) - self._fitting)
 
     def hypotheses(
         self, trial: Trial, inputs: list[Argument], name: str, formula_is_right: bool | None
     ) -> Iterator[Hypothesis]:
         """Yields what each mistake gives in a call that went wrong. `name`: of the result that is looked at.
         `formula_is_right`: None where the submission has no exact run; its own run is compared with mistakes' then."""
-        exactly = formula_is_right is False
-        call = id(inputs), trial.config, exactly
-        if self._of_call != call:
-            self._of_call, self._of_inputs, self._kept = call, inputs, {}
+        call = self._call(trial, inputs, exactly=formula_is_right is False)
+        of_call = {"name": name, "dtype": short_dtype(trial.dtype)}
         for mistake in self._mistakes:
-            fits_here = {None: True, True: mistake.loses != "", False: mistake.loses != "digits"}[formula_is_right]
-            if not fits_here or {mistake.name, mistake.says.id} & self._dropped:
+            if not _is_asked(mistake, formula_is_right) or {mistake.name, mistake.says.id} & self._dropped:
                 continue
-            if mistake.name not in self._kept:
-                self._kept[mistake.name] = self._carried_out(mistake, trial, inputs, exactly)
-            found = self._kept[mistake.name]
-            said = found and self._said(mistake, found.numbers | {"name": name, "dtype": short_dtype(trial.dtype)})
+            found = self._carried_out(mistake, call)
+            said = found and _said(mistake, found.numbers | of_call)
             if found and said:
                 yield Hypothesis(
                     mistake.cause, said, found.results, of_special=True, may_be_constant=True, loses=mistake.loses,
@@ -106,83 +127,67 @@ class CarriedMistakes:
         """
         if any(isinstance(one, torch.Tensor) and one.is_meta for one in inputs):  # a large call, of which a sample ran
             return None
+        call = self._call(trial, inputs, exactly=False)
+        of_call = {"name": finding.argument, "dtype": short_dtype(trial.dtype)}
         for mistake in self._mistakes:
-            found = self._carried_out(mistake, trial, inputs, exactly=False) if mistake.astray else None
+            found = self._carried_out(mistake, call) if mistake.astray else None
             if found is None or not any(_is_same(one, finding) for one in found.findings):
                 continue
             outs = (reply.outputs.get(one.name) for one in trial.exercise.results)
             if all(out is not None and _are_alike(out, one) for out, one in zip(outs, found.results)):
-                said = self._said(
-                    mistake, found.numbers | {"name": finding.argument, "dtype": short_dtype(trial.dtype)}
-                )
+                said = _said(mistake, found.numbers | of_call)
                 if said is not None:
                     return Hypothesis(mistake.cause, said, None)
         return None
 
-    def _carried_out(self, mistake: Mistake, trial: Trial, inputs: list[Argument], exactly: bool) -> CarriedOut | None:
-        """Returns what the changed solution gives; None where it comes to no end, or no work is left.
+    def _call(self, trial: Trial, inputs: list[Argument], exactly: bool) -> _Call:
+        launches = self.run.recorded_call(trial, inputs).call.launches(trial.config)
+        written = {name: value for launch in launches for name, value in launch.constants.items()}
+        compiled = {name: int(value) for name, value in written.items() if value.isdecimal()}
+        # The file's own come first: a host may derive from them what it compiles with.
+        return _Call(replace(trial, config=0), inputs, compiled | self.run.process.constants, exactly)
 
-        Kept from run to run, as the runs of an exercise with one seed have the same calls: proofs are.
-        """
-        sizes = sorted(self._block_sizes(trial, inputs).items())
-        key = repr((self.run.folder.path, self.run.seed, mistake.text, trial.data, trial.dtype, trial.name,
-                    trial.constants, trial.small_dots, sizes, exactly))  # fmt: skip
+    def _carried_out(self, mistake: Mistake, call: _Call) -> CarriedOut | None:
+        """Returns what the changed solution gives; None where it comes to no end, or no work is left."""
+        key = self.run.folder.path, mistake.text, call.key
         if key not in _KEPT:
-            if self._steps > MOST_CARRIED_STEPS or self._lanes > MOST_CARRIED_LANES:
+            if self._carried >= MOST_CARRIED or self._lanes > MOST_CARRIED_LANES:
                 return None
-            _KEPT[key] = self._carried_out_now(mistake, trial, inputs, exactly)
+            _KEPT[key] = self._carried_out_now(mistake, call)
             if len(_KEPT) > MOST_KEPT:
                 del _KEPT[next(iter(_KEPT))]
         return _KEPT[key]
 
-    def _carried_out_now(
-        self, mistake: Mistake, trial: Trial, inputs: list[Argument], exactly: bool
-    ) -> CarriedOut | None:
-        ours = self.run.run_of_ours
-        given, trial = self._block_sizes(trial, inputs), replace(trial, config=0)
+    def _carried_out_now(self, mistake: Mistake, call: _Call) -> CarriedOut | None:
+        self._carried += 1
+        ours, trial, inputs = self.run.run_of_ours, call.trial, call.inputs
         ours.take(mistake.text)
         try:
-            if given.keys() - trial.constants.keys():
-                ours.recorded_call(trial, inputs)  # imports the file, whose constants are known then
-                own = {name: value for name, value in given.items() if name in ours.process.constants}
-                trial = replace(trial, constants=own | trial.constants)
+            own = ours.process.imported()
+            others = {name: size for name, size in call.sizes.items() if own.get(name, size) != size}
+            trial = replace(trial, constants=others | trial.constants)
             recorded = ours.recorded_call(trial, inputs).call
             if recorded.error is not None or recorded.refusals:
                 return None
-            launches = recorded.launches(trial.config)
-            carry_out = ours.exact if exactly else ours.call
+            carry_out = ours.exact if call.exactly else ours.call
             reply = carry_out(trial, inputs, most_lanes=MOST_LANES_OF_A_MISTAKE)
         except (NoExactRun, ChildEnded, MachineFault):
             self._lanes += MOST_LANES_OF_A_MISTAKE
             return None
-        self._steps, self._lanes = self._steps + reply.steps, self._lanes + reply.lanes
+        self._lanes += reply.lanes
         names = [one.name for one in trial.exercise.results]
         if reply.error is not None or not reply.outputs.keys() >= set(names):
             return None
         outputs = (reply.outputs[one] for one in names)
-        numbers: dict[str, Value] = {}
-        for launch in launches:
-            numbers |= {
-                name: literal_eval(value) for name, value in launch.constants.items() if NUMBER.fullmatch(value)
-            }
-            numbers |= {one.name: one.number for one in launch.parameters if one.value}
-        return CarriedOut(
-            tuple(one.double() if one.is_floating_point() else one for one in outputs), reply.findings, numbers
-        )
-
-    def _block_sizes(self, trial: Trial, inputs: list[Argument]) -> dict[str, int]:
-        """Returns the constants that the submission's file states, and those that its launches are compiled with."""
-        launches = self.run.recorded_call(trial, inputs).call.launches(trial.config)
-        written = {name: value for launch in launches for name, value in launch.constants.items()}
-        compiled = {name: int(value) for name, value in written.items() if value.isdecimal()}
-        return compiled | self.run.process.constants  # a host may derive what it compiles with from the file's own
+        wide = tuple(one.double() if one.is_floating_point() else one for one in outputs)
+        return CarriedOut(wide, reply.findings, _numbers_of(recorded.launches(trial.config)))
 
     def _holds(self, mistake: Mistake) -> bool:
         """Returns whether a mistake leaves calls right in which the submission is right; else it is dropped."""
         right, tried = self.run.history.right_trials, 0
         for trial in right[:: -(-len(right) // MOST_RIGHT) or 1]:
             inputs = self.run.inputs(trial)
-            found = self._carried_out(mistake, trial, inputs, exactly=False)
+            found = self._carried_out(mistake, self._call(trial, inputs, exactly=False))
             if found is None:
                 continue
             tried += 1
@@ -193,11 +198,30 @@ class CarriedMistakes:
                     return False
         return tried > 0 or not right
 
-    def _said(self, mistake: Mistake, names: dict[str, Value]) -> Said | None:
-        try:
-            return mistake.says.said_of(names)
-        except (NameError, ArithmeticError, SyntaxError, TypeError, ValueError):  # such a call has no such number
-            return None
+
+def _is_asked(mistake: Mistake, formula_is_right: bool | None) -> bool:
+    """Returns whether a mistake may be the reason: one that loses digits leaves the formula right, others do not."""
+    if formula_is_right is None:
+        return True
+    return mistake.loses != "" if formula_is_right else mistake.loses != "digits"
+
+
+def _said(mistake: Mistake, names: dict[str, Value]) -> Said | None:
+    """Returns the sentence; None where the call has no such number."""
+    try:
+        return mistake.says.said_of(names)
+    except (NameError, ArithmeticError, TypeError):
+        return None
+
+
+def _numbers_of(launches: Iterable[PlannedLaunch]) -> dict[str, Value]:
+    """Returns the numbers that launches were given, by the names of the parameters."""
+    numbers: dict[str, Value] = {}
+    for launch in launches:
+        compiled = launch.constants.items()
+        numbers |= {name: literal_eval(value) for name, value in compiled if NUMBER.fullmatch(value)}
+        numbers |= {one.name: one.number for one in launch.parameters if one.value}
+    return numbers
 
 
 def _is_same(one: Finding, other: Finding) -> bool:

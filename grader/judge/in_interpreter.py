@@ -239,7 +239,7 @@ class Interpreted:
         verdict = min(verdicts, key=lambda one: one.rank)
         evidence = wrong[verdicts.index(verdict)]
         refuted = frozenset[str]().union(*(one.refuted for one in verdicts))
-        self.mistakes.drop(refuted)
+        self.mistakes.learn({one for verdict in verdicts for one in verdict.fitting}, refuted)
         if verdict.candidate in refuted:  # by another result of the call
             verdicts = [value_verdict(one) for one in wrong]
             verdict = min(verdicts, key=lambda one: one.rank)
@@ -356,7 +356,7 @@ class Interpreted:
             line_without_strides=functools.partial(self.run.line_without_strides, trial, inputs),
             right_with_plain_layouts=functools.partial(self._is_right_with_plain_layouts, trial, inputs),
             led_astray=functools.partial(self.mistakes.led_astray, trial, inputs),
-            advice=self.mistakes.advice,
+            advice=lambda: self.mistakes.advice,
         )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ class Evidence:
     right_with_plain_layouts: Callable[[], bool] = bool  # with contiguous tensors, each with memory of its own
     # Finds the mistake of the exercise that leads to a finding of the memory checker; None without any.
     led_astray: Callable[[Reply, Finding], Hypothesis | None] = lambda reply, finding: None
-    advice: Advice = field(default_factory=Advice)
+    advice: Callable[[], Advice] = Advice  # reads what the exercise says where nothing else is known
 
     @property
     def exercise(self) -> Exercise:

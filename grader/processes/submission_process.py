@@ -96,6 +96,11 @@ class SubmissionProcess:
         if self._child is not None:
             self._child.loaded = False
 
+    def imported(self) -> dict[str, int]:
+        """Imports the file where that has not been done yet, and returns its block sizes. Raises ChildEnded."""
+        self._load()
+        return self.constants
+
     def _use_up(self, limit: str, where: Where | None = None) -> NoReturn:
         """Raises ChildEnded, now and in each further call. The reason is the first call that took too long by itself,
         if any: it says more than the limit of all calls."""

@@ -18,7 +18,7 @@ def is_far_apart(call):
 
 
 def is_of_many(call):
-    """Whether several sizes are large in it at once."""
+    """True if several sizes are large in the call at once."""
     return sum(size > 16 for size in call.sizes.values()) > 1
 
 

@@ -76,3 +76,12 @@ def test_a_field_is_arithmetic_with_the_numbers_of_a_launch():
     }
     with pytest.raises(NameError):
         says.said_of({"N": 9})
+
+
+@pytest.mark.parametrize(
+    "field", ["N.real", "(lambda N=N: N)()", "min(N, 1)", "[N]", "N if N else 1", "__import__('os')", "'N'", "N +"]
+)
+def test_a_field_is_nothing_but_arithmetic(field):
+    """It is worked out where verdicts are made."""
+    with pytest.raises(NameError):
+        StatedSentence("mistakes.a", "{" + field + "}").said_of({"N": 9})

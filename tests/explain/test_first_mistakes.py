@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from grader import normal
-from tests.conftest import ROOT
+from grader import leading, normal
+from grader.explain.verdict import FAIL
+from tests.conftest import ROOT, mutant
 from tests.explain.first_mistakes import BEFORE_39
 
 ADD = """import torch
@@ -207,6 +208,14 @@ def test_a_parameter_that_is_given_by_name_alone_is_known(bench):
         "The kernel's BLOCK_N is not given by the launch in line 18, which passes BLOCK: the kernel has no parameter "
         "of that name."
     )
+
+
+def test_a_size_is_no_slip_where_a_stride_is_asked_for(bench):
+    """N is the stride of a contiguous tensor's rows: the mistake of this softmax is another one."""
+    verdict = bench(mutant("03_softmax/chunk_of_minus_infinity"), "03_softmax").check(
+        leading(float("-inf"), normal(3, 400))
+    )
+    assert verdict.outcome == FAIL and not any("to the parameter stride_xm" in line for line in verdict.lines)
 
 
 def test_an_argument_that_belongs_to_a_parameter_given_by_name_alone_is_misplaced(bench):

@@ -58,12 +58,38 @@ def test_digits_that_are_lost_are_compared_to_the_bit(bench):
 
 
 def test_a_mistake_that_would_spoil_a_right_call_is_not_told(bench):
-    """The eps of a caller is left out: where eps is 1e-5, so is what a fixed one gives."""
-    judged = bench(mutant(f"{NORM}/eps_constant"), NORM)
-    small = normal(4, 50) * 0.01, normal(50), normal(50)
-    assert judged.check(*small, 1e-5).outcome == PASS
-    verdict = judged.check(*small, 1.0)
-    assert verdict.outcome == FAIL and verdict.lines[0].startswith("eps is taken to be 1e-05, and this call gives 1:")
+    """One block and a part: to leave out all but the first block is the same as to leave the part out."""
+    text, data = mutant(f"{SUM}/floor_loop"), normal(3, 3000)
+    assert bench(text, SUM).check(data).lines[0].startswith("Only the first 2048 of 3000 columns of each row are there")
+    judged = bench(text, SUM)
+    assert judged.check(normal(3, 4096)).outcome == PASS  # which the first block alone would not
+    assert judged.check(data).lines[0].startswith("The last, partial block of each row is left out")
+
+
+def test_a_mistake_that_would_spoil_a_result_that_is_right_is_not_told(bench):
+    """mean and rstd are exchanged in the solution: here rstd alone is wrong, and holds the mean."""
+    text = solution(NORM, ["tl.store(rstd_ptr + row, rstd)", "tl.store(rstd_ptr + row, mean)"])
+    verdict = bench(text, NORM).check(*norm(8, 200))
+    assert verdict.outcome == FAIL and verdict.id != "results-exchanged"
+    both = bench(mutant(f"{NORM}/results_exchanged"), NORM).check(*norm(8, 200))
+    assert both.lines[0] == "mean holds what belongs into the other of mean and rstd."
+
+
+def test_what_has_fitted_a_call_is_weighed_in_each_call_that_follows(bench):
+    """So that a mistake that fits few calls by chance is not told, however many contradict it."""
+    judged = bench(mutant(f"{SUM}/floor_loop"), SUM)
+    first = judged.check(normal(3, 3000))
+    others = [judged.check(normal(3, columns)) for columns in (5000, 7000, 9000)]
+    assert "mistakes.first-block-only" in first.fitting
+    assert all("mistakes.first-block-only" in one.refuted for one in others)
+    assert all("mistakes.floor-loop" in one.fitting for one in (first, *others))
+
+
+def test_calls_with_other_values_share_nothing(bench):
+    """What mistakes give is kept from run to run, for calls with the same values in the same layout."""
+    for data in (normal(4, 61), normal(4, 61).transposed(), normal(4, 61) + 1):
+        verdict = bench(mutant(f"{NORM}/unbiased"), NORM).check(data, normal(61), normal(61), 1e-5)
+        assert verdict.id == "unbiased", verdict.lines
 
 
 def test_what_a_call_contradicts_is_not_carried_out_again(bench, monkeypatch):

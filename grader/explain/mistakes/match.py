@@ -52,17 +52,16 @@ def matching_hypotheses(evidence: Compared) -> tuple[dict[str, Hypothesis], set[
     for hypothesis in chain(*(make(seen, inputs) for make in ANY_OPERATION), carried_out):
         found = hypothesis.result
         result = found[place] if isinstance(found, tuple) else found
-        if _is_ruled_out(evidence, hypothesis):
+        spoils_right = isinstance(found, tuple) and not _leaves_right(evidence, found)
+        if spoils_right or _is_ruled_out(evidence, hypothesis):
             refuted.add(hypothesis.candidate)
-        elif isinstance(found, tuple) and not _leaves_right(evidence, found):
-            continue
         elif result is None or (agrees := fits(seen, hypothesis, result, inputs)) and hypothesis.holds():
             fitting.setdefault(hypothesis.candidate, hypothesis)
             if result is not None and bool(equal(result.to(seen.output.dtype), seen.output).all()):
                 to_the_bit.add(hypothesis.candidate)
         elif agrees is False and not _loses_digits(hypothesis):  # how digits are rounded is known less exactly
             refuted.add(hypothesis.candidate)
-    if to_the_bit:  # others are about as near
+    if to_the_bit and seen is evidence:  # digits are lost: others are about as near
         fitting = {candidate: one for candidate, one in fitting.items() if candidate in to_the_bit}
     if len(fitting) > 1 and not bool(evidence.output[evidence.comparison.wrong].isfinite().any()):
         fitting.clear()  # NaN and infinities tell nothing where several mistakes make them
