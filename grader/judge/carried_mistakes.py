@@ -29,7 +29,7 @@ from grader.wire.messages import Finding
 from grader.wire.recorded_parts import PlannedLaunch
 from grader.wire.reply import Reply, spec_and_bytes
 
-MOST_CARRIED, MOST_CARRIED_LANES = 100, 1 << 30  # mistakes in calls of a run, and their elements
+MOST_CARRIED, MOST_CARRIED_LANES = 120, 1 << 30  # mistakes in calls of a run, and their elements
 # In a launch. In a run each of 03, 05, 09, 13 and 25 to 28 all mistakes but one took fewer than 1 << 23.
 MOST_LANES_OF_A_MISTAKE = 1 << 26
 MOST_RIGHT = 8  # calls in which the submission is right that a mistake is tried on
