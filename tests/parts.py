@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
@@ -35,6 +36,8 @@ REACHES_INTO_TRITON = (
     "tests/judge/test_products_of_sums.py tests/wire/test_reading.py tests/wire/test_cubin_of_every_function.py "
     f"{' '.join(FIRST_MISTAKES)}"
 )
+LAST_LINES = 40  # of a command that failed: pytest's summary, or what `course check` says of all exercises
+PROGRESS = re.compile(r"[.sFEx]* *\[ *\d+%\]|")  # lines of pytest that tell no test's name
 SEED = 61  # of all proofs: what fails comes from a change, and not from data that nobody has seen
 
 
@@ -73,20 +76,21 @@ def main(names: list[str]) -> int:
     if unknown := [name for name in names if name not in parts]:
         print(f"There is no part {unknown[0]!r}: {', '.join(parts)}.")
         return 2
-    lines, failed = [], False
+    lines, last_lines = [], []
     for group in _on_one_release([(name, parts[name]) for name in names or PARTS]):
         release = next((part.triton for _, part in group if part.triton), "")
-        uninstalled = _failing("install", _installing(release))
+        uninstalled, why_not = _failing("install", _installing(release))
         with ThreadPoolExecutor(len(group)) as pool:
             jobs = [pool.submit(_timed, name, () if uninstalled else part.commands) for name, part in group]
         for (name, part), job in zip(group, jobs):
-            command, seconds = job.result()
-            command = uninstalled or command
+            command, last, seconds = job.result()
+            command, last = (uninstalled, why_not) if uninstalled else (command, last)
             outcome = f"FAILED: {command}\n         alone: tox -- {name}" if command else "passed"
             lines.append(f"{name:<8}{seconds:5.0f} s  Triton {part.triton or 'any':<6} {outcome}")
-            failed |= bool(command)
-    print("", *lines, sep="\n")
-    return int(failed)
+            if command:
+                last_lines += ["", f"{name}: the last lines of {command}", *last]
+    print(*last_lines, "", *lines, sep="\n")
+    return int(bool(last_lines))
 
 
 def _on_one_release(parts: list[tuple[str, Part]]) -> Iterator[list[tuple[str, Part]]]:
@@ -100,14 +104,14 @@ def _on_one_release(parts: list[tuple[str, Part]]) -> Iterator[list[tuple[str, P
     yield group
 
 
-def _timed(name: str, commands: Iterable[str]) -> tuple[str, float]:
+def _timed(name: str, commands: Iterable[str]) -> tuple[str, list[str], float]:
     begun = time.monotonic()
-    return _failing(name, commands), time.monotonic() - begun
+    return *_failing(name, commands), time.monotonic() - begun
 
 
-def _failing(name: str, commands: Iterable[str]) -> str:
-    """Runs commands up to the first that fails, each line that they print behind the name. Returns that command; "" if
-    none fails."""
+def _failing(name: str, commands: Iterable[str]) -> tuple[str, list[str]]:
+    """Runs commands up to the first that fails, each line that they print behind the name. Returns that command and the
+    last lines that it printed, which may stand far above what else runs; "" if none fails."""
     for command in commands:
         _say(f"{name:<8}{command}")
         begun = subprocess.Popen(
@@ -119,11 +123,14 @@ def _failing(name: str, commands: Iterable[str]) -> str:
             errors="replace",
         )
         assert begun.stdout is not None
+        last: deque[str] = deque(maxlen=LAST_LINES)
         for line in begun.stdout:
             _say(f"{name:<8}{line.rstrip()}")
+            if not PROGRESS.fullmatch(line.strip()):
+                last.append(line.rstrip())
         if begun.wait():
-            return command
-    return ""
+            return command, list(last)
+    return "", []
 
 
 def _say(line: str) -> None:

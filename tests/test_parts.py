@@ -35,6 +35,15 @@ def test_each_part_gets_a_line_and_a_failure_names_its_command(small, capfd):
     assert [said.count(one) for one in ("fine    true\n", "broken  true\n", "broken  false\n")] == [2, 1, 1]
 
 
+def test_what_a_failed_command_printed_last_is_told_again_at_the_end(capfd, monkeypatch):
+    """A log is often cut to its end, and other parts print there meanwhile."""
+    loud = """sh -c 'printf "FAILED tests/test_it.py\\n...F.. [ 50%%]\\n1 failed\\n"; exit 1'"""
+    monkeypatch.setattr(parts, "PARTS", {"loud": Part("", (loud,)), "fine": Part("", ("echo well",))})
+    assert main([]) == 1
+    last = f"loud: the last lines of {loud}\nFAILED tests/test_it.py\n1 failed\n\nloud "
+    assert last in capfd.readouterr().out
+
+
 def test_parts_on_one_release_run_beside_each_other_and_the_others_in_order():
     groups = [[name for name, _ in group] for group in parts._on_one_release(list(parts.PARTS.items()))]
     assert groups == [["lint", "tests", "proofs"], ["oldest"], ["newest"], ["between"]]
