@@ -190,8 +190,14 @@ def _left_out(evidence: Evidence, writers: Writers, missing: torch.Tensor) -> Sa
         if _one_element_each(writers.programs):
             sentence = Unwritten.ONE_ELEMENT if axes == [1] else Unwritten.ONE_ELEMENT_EACH
             return sentence(name=name, grid=grid)
+        if _stops_in_its_block(evidence, writers.programs):
+            return Unwritten.ROWS_END_EARLY(end="end", name=name)
         return Unwritten.PARTIAL_BLOCK(name=name, grid=grid)
     if tail_start(rows) and bool((as_matrix(missing) == rows[:, None]).all()):
+        if _stops_in_its_block(evidence, as_matrix(writers.programs)[:, 0]):
+            below = int(rows.sum())
+            end = "last row" if below == 1 else f"end of each column ({below} rows)"
+            return Unwritten.ROWS_END_EARLY(end=end, name=name)
         return Unwritten.LAST_ROWS(name=name, grid=grid)
     if written and bool((as_matrix(missing) == columns[None, :]).all()):
         if _last_program_stops_early(writers):
@@ -240,6 +246,16 @@ def _last_program_stops_early(writers: Writers) -> bool:
     tiles = tiles_of(writers)
     widths = [right - left for left, right in pairwise(tiles.columns)][:-1] if tiles is not None else []
     return len(widths) > 1 and widths[-1] < widths[0]
+
+
+def _stops_in_its_block(evidence: Evidence, programs: torch.Tensor) -> bool:
+    """Returns whether the last program that writes along a line writes no whole block of it: its grid is large enough.
+
+    `programs`: [n], those that wrote the elements of the line.
+    """
+    written, sizes = programs[programs >= 0], evidence.constants.values()
+    count = int((written == written[-1]).sum()) if len(written) else 0
+    return bool(count) and count not in sizes and any(size > count for size in sizes)
 
 
 def _missing_from_a_dimension_on(missing: torch.Tensor) -> str:

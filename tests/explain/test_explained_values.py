@@ -378,6 +378,21 @@ def test_columns_that_a_mask_leaves_out_are_not_put_down_to_the_grid(bench, chan
     assert verdict.id == "unwritten" and verdict.lines[0].startswith(sentence)
 
 
+@pytest.mark.parametrize(
+    ("id", "change", "sizes", "sentence"),
+    [
+        ("01_masked_add", ("offsets < N", "offsets < N - 1"), [(1024,)] * 2, "The end of z is never written: the mask"),
+        ("02_strided_blocks", ("rows < M", "rows < M - 1"), [(64, 64)] * 2, "The last row of z is never written: the"),
+        ("01_masked_add", ("cdiv(N, BLOCK_N)", "cdiv(N, BLOCK_N) - 1"), [(1500,)] * 2, "The end of z is not covered by"),
+        ("02_strided_blocks", ("cdiv(M, BLOCK_M)", "cdiv(M, BLOCK_M) - 1"), [(80, 64)] * 2, "The last rows of z are not"),
+    ],
+)  # fmt: skip
+def test_an_end_within_a_block_is_not_put_down_to_the_grid(bench, id, change, sizes, sentence):
+    makers = (normal, output if id == "02_strided_blocks" else normal)
+    verdict = judged(bench, id, change, *(maker(*size) for maker, size in zip(makers, sizes)))
+    assert verdict.id == "unwritten" and verdict.lines[0].startswith(sentence), verdict.lines
+
+
 def test_a_number_that_is_one_in_a_call_is_said_to_be_a_constant(bench):
     source = (ROOT / "solutions/01_masked_add/masked_add.py").read_text().replace("< N ", "< N.to(tl.int64) ")
     one = bench(source)
