@@ -41,6 +41,7 @@ from grader.numerics.roundoff import EXACT, UNJUDGED
 from grader.operations.comparison import compare, other_bits
 from grader.operations.evidence import Compared, Evidence, compared
 from grader.processes.faults import ChildEnded
+from grader.sentences import StatedSentence
 from grader.ttir.exact_text import NoExactRun
 from grader.wire.reply import Reply
 
@@ -241,11 +242,13 @@ class Interpreted:
         refuted = frozenset[str]().union(*(one.refuted for one in verdicts))
         self.mistakes.learn({one for verdict in verdicts for one in verdict.fitting}, refuted)
         if verdict.candidate in refuted:  # by another result of the call
-            verdicts = [value_verdict(one) for one in wrong]
+            with self.mistakes.leaving_out(refuted):
+                verdicts = [value_verdict(one) for one in wrong]
             verdict = min(verdicts, key=lambda one: one.rank)
             evidence = wrong[verdicts.index(verdict)]
         trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
-        if memory is not None and verdict.id not in STRIDE_MISTAKES:
+        known = memory is not None and isinstance(memory.said[0].sentence, StatedSentence)
+        if memory is not None and (known or verdict.id not in STRIDE_MISTAKES):
             memory.tiles = tile_map(evidence)
             memory.fitting, memory.refuted = verdict.fitting, verdict.refuted
             return memory
