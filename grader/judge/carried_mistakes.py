@@ -10,6 +10,7 @@ import hashlib
 import re
 from ast import literal_eval
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -102,6 +103,14 @@ class CarriedMistakes:
         against those has to be counted."""
         self._fitting.update(fitting)
         self._dropped.update(set(refuted) - self._fitting)
+
+    @contextmanager
+    def leaving_out(self, refuted: Collection[str]) -> Iterator[None]:
+        """Leaves the mistakes with these sentences out for a while, also those that have fitted a call."""
+        more = set(refuted) - self._dropped
+        self._dropped |= more
+        yield
+        self._dropped -= more
 
     def hypotheses(
         self, trial: Trial, inputs: list[Argument], name: str, formula_is_right: bool | None

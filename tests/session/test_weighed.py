@@ -15,8 +15,12 @@ def test_each_explanation_is_named_with_the_calls_it_fits(tmp_path):
     told = lines.index("mistakes.eps-hard-coded: told")
     assert lines[told + 1] == "eps is taken to be 1e-06, and this call gives 1e-05: the argument is not used."
     assert lines[told + 2] == "fits 4; contradicted by 0"
+    (contradicted,) = (place for place, line in enumerate(lines) if line.startswith("mistakes.eps-forgotten: not told"))
+    assert (
+        lines[contradicted + 2].startswith("fits 2 (") and "contradicted by 2 (one column, " in lines[contradicted + 2]
+    )
     (others,) = (line for line in lines if line.startswith("Fit no failed test: "))
-    assert "mistakes.eps-forgotten" in others and "mistakes.no-norm" in others
+    assert "mistakes.eps-outside" in others and "mistakes.no-norm" in others
 
 
 def test_what_is_told_is_quoted_as_it_is_told(tmp_path):
