@@ -82,6 +82,7 @@ def test_infinities_nan_and_minus_zero_are_copied_too(check):
 def test_another_tile_gives_the_same_result(check):
     check(normal(37, 53), output(37, 53), BLOCK_M=16, BLOCK_N=8)
     check(normal(137, 153), output(137, 153), BLOCK_M=32, BLOCK_N=128)
+    check(normal(137, 153), output(137, 153), BLOCK_M=128, BLOCK_N=16)
 
 
 @pytest.mark.core

@@ -64,6 +64,7 @@ def test_a_tile_need_not_be_square(check):
 
 def test_larger_tiles_give_the_same_result(check):
     check(normal(137, 150), BLOCK_M=128, BLOCK_N=128)
+    check(normal(300, 70), BLOCK_M=256, BLOCK_N=16)
 
 
 def test_each_element_is_read_and_written_once(traffic):

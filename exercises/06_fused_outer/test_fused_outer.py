@@ -72,10 +72,11 @@ def test_y_is_every_second_element(check):
 def test_another_tile_gives_the_same_result(check):
     check(normal(37), normal(53), BLOCK_M=16, BLOCK_N=8)
     check(normal(70), normal(70), BLOCK_M=64, BLOCK_N=64)
+    check(normal(70), normal(270), BLOCK_M=8, BLOCK_N=256)
 
 
 def test_a_program_makes_a_tile_and_none_is_idle(traffic):
-    traffic(normal(48), normal(64), reads={}, writes={}, idle=0, programs=8, BLOCK_M=16, BLOCK_N=32)
+    traffic(normal(48), normal(64), reads={}, writes={}, idle=0, programs=6, BLOCK_M=16, BLOCK_N=32)
 
 
 @pytest.mark.core
