@@ -34,7 +34,7 @@ MOST_CARRIED, MOST_CARRIED_LANES = 120, 1 << 30  # mistakes in calls of a run, a
 # In a launch. In a run each of 03, 05, 09, 13 and 25 to 28 all mistakes but one took fewer than 1 << 23.
 MOST_LANES_OF_A_MISTAKE = 1 << 26
 MOST_RIGHT = 8  # calls in which the submission is right that a mistake is tried on
-MOST_KEPT = 400  # mistakes in calls, of all runs of this process
+MOST_KEPT_BYTES = 256 << 20  # of what mistakes give in calls, of all runs of this process
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -47,9 +47,26 @@ class CarriedOut:
     findings: list[Finding]
     numbers: dict[str, Value]
 
+    @property
+    def bytes(self) -> int:
+        return sum(one.nbytes for one in self.results)
 
-# What mistakes give in calls, the oldest first. Runs of an exercise with one seed share it: proofs have the same calls.
-_KEPT: dict[tuple, CarriedOut | None] = {}
+
+class _Kept(dict[tuple, CarriedOut | None]):
+    """What mistakes give in calls, the oldest first. Runs of an exercise with one seed share it: proofs have the same
+    calls."""
+
+    bytes = 0
+
+    def keep(self, key: tuple, found: CarriedOut | None) -> None:
+        self[key] = found
+        self.bytes += found.bytes if found else 0
+        while self.bytes > MOST_KEPT_BYTES:
+            oldest = self.pop(next(iter(self)))
+            self.bytes -= oldest.bytes if oldest else 0
+
+
+_KEPT = _Kept()
 
 
 @dataclass(frozen=True)
@@ -163,9 +180,9 @@ class CarriedMistakes:
         if key not in _KEPT:
             if self._carried >= MOST_CARRIED or self._lanes > MOST_CARRIED_LANES:
                 return None
-            _KEPT[key] = self._carried_out_now(mistake, call)
-            if len(_KEPT) > MOST_KEPT:
-                del _KEPT[next(iter(_KEPT))]
+            found = self._carried_out_now(mistake, call)
+            _KEPT.keep(key, found)
+            return found
         return _KEPT[key]
 
     def _carried_out_now(self, mistake: Mistake, call: _Call) -> CarriedOut | None:
