@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+
 import pytest
 import triton
 import triton.language as tl
@@ -9,14 +11,10 @@ from triton.compiler.errors import CompilationError
 
 from grader.wire.cubin import read_cubin
 from tests.claims.compiled import compiled
+from tests.conftest import ROOT
 
 
-@triton.jit
-def softmax_kernel(x_ptr, z_ptr, N, B: tl.constexpr):
-    cols = tl.arange(0, B)
-    x = tl.load(x_ptr + cols, mask=cols < N, other=-float("inf")).to(tl.float32)
-    e = tl.exp(x - tl.max(x, 0))
-    tl.store(z_ptr + cols, e / tl.sum(e, 0), mask=cols < N)
+SOLUTION = runpy.run_path(str(ROOT / "solutions" / "03_softmax" / "softmax.py"))
 
 
 @triton.jit
@@ -36,7 +34,9 @@ def exp_of_fp16_kernel(x_ptr, B: tl.constexpr):
     ("columns", "warps", "spills"), [(16384, 16, False), (32768, 16, False), (32768, 32, False), (65536, 32, True)]
 )
 def test_a_row_of_32768_columns_stays_in_registers_and_one_of_65536_does_not(columns, warps, spills):
-    cubin = read_cubin(compiled(softmax_kernel, "*fp32 *fp32 i32", aligned=True, num_warps=warps, B=columns)["cubin"])
+    kernel, types, of_1 = SOLUTION["softmax_kernel"], "*fp32 *fp32 i32 i32 i32 i32", {"stride_xn": 1, "stride_zn": 1}
+    texts = compiled(kernel, types, aligned=True, num_warps=warps, BLOCK_N=columns, **of_1)
+    cubin = read_cubin(texts["cubin"])
     assert (cubin.stack_bytes > 0) == spills
 
 
