@@ -13,7 +13,6 @@ from grader.wire.cubin import read_cubin
 from tests.claims.compiled import compiled
 from tests.conftest import ROOT
 
-
 SOLUTION = runpy.run_path(str(ROOT / "solutions" / "03_softmax" / "softmax.py"))
 
 
