@@ -14,7 +14,7 @@ from grader.progress.standing import next_exercise, none_left, read_progress
 
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
 FOLD = re.compile(r"</?details>(?:<summary>(.*?)</summary>)?")
-LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)[^)]+\)")
+LINK = re.compile(r"(`[^`]*`)|\[([^\]]*)\]\((?!https?:)[^)]+\)")  # or code: kernel[grid](x) is no link
 
 
 @click.command("open", short_help="the lesson, rendered in the terminal")
@@ -44,7 +44,7 @@ def _rendered(folder: Folder) -> str:
         raise click.ClickException(f"{path} cannot be read: {error.strerror}.") from None
     # A terminal shows no picture: its description and its path stand there instead.
     text = PICTURE.sub(lambda match: f"*Picture: {match[1]} ({shown(folder.path / match[2])})*", text)
-    text = LINK.sub(r"\1", text)  # a terminal follows no link to another lesson
+    text = LINK.sub(r"\1\2", text)  # a terminal follows no link to another lesson
     text = FOLD.sub(lambda match: f"*{match[1]}*" if match[1] else "", text)  # and folds nothing
     out = console()
     with out.capture() as captured:

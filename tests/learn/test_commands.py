@@ -216,6 +216,15 @@ def test_links_to_other_lessons_are_words_in_a_terminal(course):
     assert "8 warps, a page (https://example.org/x)" in " ".join(out.split())
 
 
+def test_code_that_looks_like_a_link_is_shown_as_it_stands(course):
+    readme = course.path / "exercises/01_masked_add/README.md"
+    readme.write_text(
+        "# One\n\n```python\nkernel[(3,)](x, 10)\n```\n\n`kernel[grid](x)` [warps](../00_memory/README.md#warp)\n"
+    )
+    out = course.here("open", "01").out
+    assert "kernel[(3,)](x, 10)" in out and "kernel[grid](x) warps" in out
+
+
 # ---- status ---------------------------------------------------------------------------------------------------------
 
 

@@ -51,7 +51,8 @@ def test_a_notebook_holds_what_its_exercise_has(folder):
     lesson = (folder.path / "README.md").read_text(encoding="utf-8")
     assert len(pictures) == len(IMAGE.findall(lesson)) > 0
     assert all(picture.tag.endswith("svg") for picture in pictures)
-    assert not re.findall(r"\]\((?!https?:|data:)[^)]*\)", text)
+    assert not re.findall(r"\]\((?!https?:|data:)[^)]*\)", re.sub(r"`[^`]*`", "", text))
+    assert all(code in text for code in re.findall(r"`[^`]*`", lesson) if "](" in code)
 
 
 @pytest.mark.parametrize("folder", EXERCISES, ids=lambda folder: folder.id)

@@ -15,7 +15,7 @@ from grader.course.questions import LETTERS, LessonQuestion, questions_of
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)#:]+)\)")
-LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:)[^)]+\)")
+LINK = re.compile(r"(`[^`]*`)|(?<!!)\[([^\]]*)\]\((?!https?:)[^)]+\)")  # or code: kernel[grid](x) is no link
 
 
 def finished(folder: Folder, cells: list[NotebookNode]) -> NotebookNode:
@@ -29,7 +29,7 @@ def lesson_of(folder: Folder) -> str:
     """Returns the exercise's README with its pictures inside, without links to files that a student does not have."""
     text = (folder.path / "README.md").read_text(encoding="utf-8")
     text = IMAGE.sub(lambda found: f"![{found[1]}]({_data_uri(folder.path / found[2])})", text)
-    return LINK.sub(r"\1", text)
+    return LINK.sub(r"\1\2", text)
 
 
 def _data_uri(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 What: one kernel finds the maximum of each row, one stores exp(x - maximum) and the sum of these, one divides.
 Why it is slow: nothing stays on the chip between two launches. x is read twice, and the exponentials are written and
-read again: five crossings of memory, where reading x once and writing z once are two.
+read again: three reads and two writes of a matrix, where one of each would do.
 """
 
 import torch
