@@ -1,9 +1,9 @@
 """05, rung 4: larger tiles.
 
 What: 128 x 256 sums per program, 64 terms at a time, with 8 warps: 128 sums for each of 256 threads.
-Why: each number of a is loaded by 16 programs, each of b by 32; with 64 x 64 it was 64 and 64. Tensor cores of Hopper
-take whole operands of 64 x 256 from shared memory.
-What still holds it back: one step's loads come after the other's product, so tensor cores wait.
+Why: each number of a is loaded by 16 programs, each of b by 32; with 64 x 64 it was 64 and 64. One instruction of
+Hopper's tensor cores makes 64 x 256 sums, of a 64 x 16 and a 16 x 256 tile in shared memory.
+What still holds it back: one iteration's loads come after the other's product, so tensor cores wait.
 """
 
 import torch

@@ -3,7 +3,7 @@
 What: 132 programs, one for each multiprocessor of an H200; each computes every 132nd tile, in grouped order.
 Why: no program has to start anew for each tile, and the order of the tiles is the kernel's own.
 What still holds it back: the loads of the next tile wait until the last tile is stored. 512 tiles for 132 programs make
-four turns, the last one with 116 tiles.
+four waves, the last one with 116 tiles.
 """
 
 import torch
