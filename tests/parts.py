@@ -31,7 +31,8 @@ PYTEST = "pytest -q -n 3 --dist loadfile"
 FIRST_MISTAKES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/explain/test_first_mistakes*.py"))
 # What differs by release: Triton's private names, the texts that it writes, its machine code, and what it refuses.
 REACHES_INTO_TRITON = (
-    "tests/child tests/claims tests/compiler tests/front_end tests/interpreter tests/ttir tests/forkservers/test_start.py "
+    "tests/child tests/claims tests/compiler tests/front_end tests/interpreter tests/ttir "
+    "tests/forkservers/test_start.py "
     "tests/gpu/test_facts.py tests/gpu/test_plan.py tests/judge/test_ahead.py tests/judge/test_autotuning.py "
     "tests/judge/test_products_of_sums.py tests/wire/test_reading.py tests/wire/test_cubin_of_every_function.py "
     f"{' '.join(FIRST_MISTAKES)}"
