@@ -1,5 +1,5 @@
-"""Facts that prove the answers of a lesson's questions: about a call of the solution or a mutant, about the machine code
-of such a call, about a number, or kept figures.
+"""Facts that prove the answers of a lesson's questions: about a call of the solution or a mutant, about its machine
+code, about a number, or kept figures.
 
 A question's `proof` is a table that names a fact and its subject:
 
@@ -114,7 +114,7 @@ def fact_of(folder: Folder, proof: dict) -> float:
 def _exercise(folder: Folder, id: str) -> Folder:
     found = Folder(folder.path.with_name(id))
     if not found.is_exercise:
-        raise NoFact(f"{id} is no exercise: a page's proof names one, as `exercise = \"01_masked_add\"`")
+        raise NoFact(f'{id} is no exercise: a page\'s proof names one, as `exercise = "01_masked_add"`')
     return found
 
 
@@ -131,7 +131,7 @@ def _submission(folder: Folder, mutant: str, scratch: Path) -> str:
     return str(path)
 
 
-# ---- numbers ----------------------------------------------------------------------------------------------------------
+# ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
 def _rounded(number: float, dtype: str) -> float:
