@@ -30,9 +30,10 @@ PYTEST = "pytest -q -n 3 --dist loadfile"
 FIRST_MISTAKES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/explain/test_first_mistakes*.py"))
 # What differs by release: Triton's private names, the texts that it writes, its machine code, and what it refuses.
 REACHES_INTO_TRITON = (
-    "tests/child tests/compiler tests/front_end tests/interpreter tests/ttir tests/forkservers/test_start.py "
-    "tests/gpu/test_facts.py tests/gpu/test_plan.py tests/judge/test_ahead.py tests/judge/test_autotuning.py "
-    "tests/judge/test_products_of_sums.py tests/wire/test_reading.py tests/wire/test_cubin_of_every_function.py "
+    "tests/child tests/claims tests/compiler tests/front_end tests/interpreter tests/ttir "
+    "tests/forkservers/test_start.py tests/gpu/test_facts.py tests/gpu/test_plan.py "
+    "tests/judge/test_ahead.py tests/judge/test_autotuning.py tests/judge/test_products_of_sums.py "
+    "tests/wire/test_reading.py tests/wire/test_cubin_of_every_function.py "
     f"{' '.join(FIRST_MISTAKES)}"
 )
 SEED = 61  # of all proofs: what fails comes from a change, and not from data that nobody has seen
@@ -51,7 +52,7 @@ PARTS = {
     "proofs": Part(LEARNERS, (f"course check --seed {SEED}",)),
     "oldest": Part(OLDEST, ("course doctor", f"{PYTEST} {REACHES_INTO_TRITON}")),
     "newest": Part(NEWEST, ("course doctor", f"{PYTEST} {REACHES_INTO_TRITON}")),
-    "between": Part(BETWEEN, ("course doctor", "pytest -q -n 2 tests/between.py")),
+    "between": Part(BETWEEN, ("course doctor", "pytest -q -n 2 tests/between.py tests/claims")),
 }
 SLOW = Part(
     LEARNERS,
