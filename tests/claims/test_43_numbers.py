@@ -37,6 +37,13 @@ def convert_kernel(x_ptr, z_ptr, B: tl.constexpr):
     tl.store(z_ptr + lanes, tl.load(x_ptr + lanes).to(z_ptr.dtype.element_ty))
 
 
+@triton.jit
+def dot_kernel(x_ptr, z_ptr, B: tl.constexpr):
+    m = tl.arange(0, 32)
+    x = tl.load(x_ptr + m[:, None] * 32 + m[None, :])
+    tl.store(z_ptr + m[:, None] * 32 + m[None, :], tl.dot(x, x))
+
+
 def ptx(kernel, x: str, z: str) -> str:
     signature = {"x_ptr": f"*{x}", "z_ptr": f"*{z}", "B": "constexpr"}
     return triton.compile(ASTSource(kernel, signature, {"B": 1024}), target=GPUTarget("cuda", 90, 32)).asm["ptx"]
@@ -122,6 +129,11 @@ def test_triton_saturates_both(dtype, instruction):
 def test_a_sum_is_made_in_the_dtype_of_its_argument(dtype, added):
     text = ptx(sum_kernel, dtype, dtype)
     assert re.search(rf"\badd\.{added}", text) and not re.search(r"\badd\.f32", text)
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+def test_a_product_of_tiles_is_summed_in_fp32(dtype):
+    assert re.findall(r"mma\.sync\.\S+\.row\.col\.(f\d+)", ptx(dot_kernel, dtype, "fp32"))[0] == "f32"
 
 
 def test_e2m1_has_eight_numbers_and_their_negatives():

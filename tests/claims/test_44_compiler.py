@@ -32,6 +32,22 @@ def exp2_kernel(x_ptr, B: tl.constexpr):
     tl.store(x_ptr + lanes, tl.exp2(tl.load(x_ptr + lanes)))
 
 
+@triton.jit
+def promising_kernel(x_ptr, N, stride, B: tl.constexpr, HOW: tl.constexpr):
+    if HOW == "multiple_of":
+        N = tl.multiple_of(N, 4)
+        stride = tl.multiple_of(stride, 4)
+    if HOW == "assume":
+        tl.assume(N % 4 == 0)
+        tl.assume(stride % 4 == 0)
+    if HOW == "arithmetic":
+        N = N // 4 * 4
+        stride = stride // 4 * 4
+    lanes = tl.arange(0, B)
+    x_ptrs = x_ptr + tl.program_id(0) * stride + lanes
+    tl.store(x_ptrs, tl.load(x_ptrs, mask=lanes < N), mask=lanes < N)
+
+
 def solution(id: str):
     """Returns the kernel of a solution."""
     name = id[3:]
@@ -137,6 +153,16 @@ def test_the_width_of_the_accesses_of_01(known, found):
 )
 def test_the_width_of_the_accesses_of_04(known, found):
     assert set(accesses(transpose(known))) == found
+
+
+@pytest.mark.parametrize(
+    ("how", "is_wide"), [("nothing", False), ("multiple_of", False), ("assume", False), ("arithmetic", True)]
+)
+def test_only_arithmetic_tells_of_a_multiple_of_four(how, is_wide):
+    signature = {"x_ptr": "*fp32", "N": "i32", "stride": "i32", "B": "constexpr", "HOW": "constexpr"}
+    source = ASTSource(promising_kernel, signature, {"B": 1024, "HOW": how}, {(0,): KNOWN})
+    found = accesses(triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm)
+    assert ("ld.global.v4.b32" in found) == ("st.global.v4.b32" in found) == is_wide
 
 
 # ---- caches ----------------------------------------------------------------------------------------------------------
