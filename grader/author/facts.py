@@ -1,4 +1,5 @@
-"""Facts that prove the answers of a lesson's questions: about a call of the solution or a mutant, or kept figures.
+"""Facts that prove the answers of a lesson's questions: about a call of the solution or a mutant, about its machine
+code, about a number, or kept figures.
 
 A question's `proof` is a table that names a fact and its subject:
 
@@ -14,12 +15,17 @@ A question's `proof` is a table that names a fact and its subject:
                                                      `turn = 2`: at the end of the second turn of the first loop
     { fact = "result", of = "z", at = [0, 1] }       an element of a result
     { fact = "wrong", of = "z" }                     elements of a result that the reference contradicts
+    { fact = "width", of = "load" }                  bytes that a thread moves in the narrowest "load", or "store"
+    { fact = "instructions", of = "ex2" }            instructions of the PTX whose name begins so
+    { fact = "versions", calls = [{ ... }, ...] }    compiled versions of the kernel that these calls need
+    { fact = "rounded", number = 257, dtype = "bfloat16" }    what a number becomes in a dtype of torch
     { fact = "faster", rungs = ["one", "two"] }      0 or 1: which rung of the ladder was measured as the faster
     { fact = "times faster", rungs = ["one", "two"] }    the second rung's speed, divided by the first rung's
 
 The call is the exercise's small example, or is stated as `call = { x = [[1, 2, 3]], BLOCK_N = 4 }`. This gives for
 each argument its numbers, or its shape as "3 x 5", for which whole numbers are drawn, or "none" to leave out an option;
-and constants of the file. `dtype = "float16"` replaces the exercise's first dtype; `mutant = "name"` the solution.
+and constants of the file. `dtype = "float16"` replaces the exercise's first dtype; `mutant = "name"` the solution. A
+page without an exercise says which one is meant: `exercise = "01_masked_add"`.
 """
 
 from __future__ import annotations
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
 
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
+    from grader.gpu.plan import Plan
     from grader.judge.run import Run
     from grader.numerics.arguments import Recipe
     from grader.wire.messages import LoggedAccess
@@ -48,7 +55,9 @@ SEED = 0
 WRONG = 0.01  # absolute and relative tolerance: a wrong element of a question differs by more than rounding
 NONE = "none"  # stands for an option that a call leaves out
 SHAPE = re.compile(r"\d+(?: x \d+)*")
-OF_CALL = frozenset({"call", "dtype", "mutant"})
+INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?([a-z][\w.:]*)\s", re.MULTILINE)  # a row of PTX
+OF_FILE = frozenset({"exercise", "dtype", "mutant"})
+OF_CALL = OF_FILE | {"call"}
 FIELDS = {  # for each fact, the fields that it needs, and the fields that it may have
     "programs": (frozenset(), OF_CALL | {"launch"}),
     "launches": (frozenset(), OF_CALL),
@@ -61,8 +70,12 @@ FIELDS = {  # for each fact, the fields that it needs, and the fields that it ma
     "value": (frozenset({"of", "program"}), OF_CALL | {"launch", "turn", "lane"}),
     "result": (frozenset({"of", "at"}), OF_CALL),
     "wrong": (frozenset({"of"}), OF_CALL),
-    "faster": (frozenset({"rungs"}), frozenset()),
-    "times faster": (frozenset({"rungs"}), frozenset()),
+    "width": (frozenset({"of"}), OF_CALL),
+    "instructions": (frozenset({"of"}), OF_CALL),
+    "versions": (frozenset({"calls"}), OF_FILE),
+    "rounded": (frozenset({"number", "dtype"}), frozenset()),
+    "faster": (frozenset({"rungs"}), frozenset({"exercise"})),
+    "times faster": (frozenset({"rungs"}), frozenset({"exercise"})),
 }
 
 
@@ -88,11 +101,21 @@ def fact_of(folder: Folder, proof: dict) -> float:
     needed, possible = FIELDS[fact]
     if not needed <= stated <= needed | possible:
         raise NoFact(f"the fact {fact!r} needs {sorted(needed)}, may have {sorted(possible)} and has {sorted(stated)}")
+    if fact == "rounded":
+        return _rounded(proof["number"], proof["dtype"])
+    folder = _exercise(folder, proof.get("exercise", folder.id))
     if "rungs" in needed:
         return _of_ladder(folder, fact, proof["rungs"])
     with tempfile.TemporaryDirectory() as scratch:
         submission = _submission(folder, proof.get("mutant", ""), Path(scratch))
         return _of_call(folder, fact, proof, submission)
+
+
+def _exercise(folder: Folder, id: str) -> Folder:
+    found = Folder(folder.path.with_name(id))
+    if not found.is_exercise:
+        raise NoFact(f'{id} is no exercise: a page\'s proof names one, as `exercise = "01_masked_add"`')
+    return found
 
 
 def _submission(folder: Folder, mutant: str, scratch: Path) -> str:
@@ -106,6 +129,18 @@ def _submission(folder: Folder, mutant: str, scratch: Path) -> str:
     except (KeyError, BadMutant) as error:
         raise NoFact(str(error).strip("\"'")) from None
     return str(path)
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _rounded(number: float, dtype: str) -> float:
+    import torch
+
+    kind = getattr(torch, dtype, None)
+    if not isinstance(kind, torch.dtype):
+        raise NoFact(f"{dtype!r} is no dtype of torch")
+    return float(torch.tensor(number, dtype=torch.float32).to(kind))
 
 
 # ---- kept figures ----------------------------------------------------------------------------------------------------
@@ -133,9 +168,13 @@ def _of_call(folder: Folder, fact: str, proof: dict, submission: str) -> float:
     from grader.judge.run import Run
 
     run = Run(folder, submission, SEED)
+    exercise = load_test_file(folder).exercise
     try:
-        call = _carried_out(run, load_test_file(folder).exercise, fact, proof)
-        return TOLD[fact](call, proof)
+        if fact in TOLD_OF_CODE:
+            calls = [{**proof, "call": call} for call in proof["calls"]] if "calls" in proof else [proof]
+            plans = [_compiled(run, exercise, one) for one in calls]
+            return TOLD_OF_CODE[fact](run, plans, proof)
+        return TOLD[fact](_carried_out(run, exercise, fact, proof), proof)
     finally:
         run.end()
 
@@ -339,3 +378,44 @@ TOLD = {
     "programs": _programs, "launches": _launches, "idle": _idle, "loads": _loads, "stores": _stores, "bytes": _bytes,
     "masked": _masked, "first": _first, "value": _value, "result": _result, "wrong": _wrong,
 }  # fmt: skip
+
+
+# ---- facts of machine code -------------------------------------------------------------------------------------------
+
+
+def _compiled(run: Run, exercise: Exercise, proof: dict) -> Plan:
+    """Returns the launches of a call with their kernels, compiled and not run. Raises NoFact."""
+    from grader.gpu.plan import BadPlan
+    from grader.processes.faults import ChildEnded
+
+    trial, _ = _trial(exercise, proof, run)
+    try:
+        plan = run.launch_plan(trial, ("ttir", "ttgir", "ptx")).plan
+    except (ChildEnded, BadPlan) as error:
+        raise NoFact(f"the call does not compile: {error}") from None
+    failure = run.process.load_failure or plan.error
+    if failure is not None:
+        raise NoFact(f"the call ends in line {failure.line}: {failure.message}")
+    return plan
+
+
+def _width(run: Run, plans: list[Plan], proof: dict) -> float:
+    from grader.gpu.compiled_facts import facts_of
+
+    accesses = [one for kernel in plans[0].kernels for one in facts_of(kernel, run.filename).accesses]
+    widths = [one.bytes for one in accesses if one.kind == proof["of"]]
+    if not widths:
+        raise NoFact(f"the machine code has no {proof['of']!r}: `of` is load or store")
+    return min(widths)
+
+
+def _instructions(run: Run, plans: list[Plan], proof: dict) -> float:
+    rows = "\n".join(kernel.texts["ptx"] for kernel in plans[0].kernels)
+    return sum(name.startswith(proof["of"]) for name in INSTRUCTION.findall(rows))
+
+
+def _versions(run: Run, plans: list[Plan], proof: dict) -> float:
+    return len({kernel.texts["ttir"] for plan in plans for kernel in plan.kernels})
+
+
+TOLD_OF_CODE = {"width": _width, "instructions": _instructions, "versions": _versions}

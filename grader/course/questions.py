@@ -11,7 +11,7 @@ exercises/NN_name/questions.toml, in the order in which they are asked:
 
 `answer`: a number, or one of `choices` where they are stated. `why`: the reason, told after a wrong answer. `shown_by`:
 the command that shows the answer; where a mutant proves it, the command that judges the mutant. `proof`: how the answer
-follows from the solution, see author/facts.py.
+follows from the solution, see author/facts.py. A lesson to read may have such a file too.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ class LessonQuestion:
         """The command that shows the answer, and from when on, as a sentence."""
         if "mutant" in self.proof:
             return f"Try it: write the kernel so, and {self.shown_by} names the mistake."
+        if self.proof.get("fact") == "rounded":
+            return f"Try it: {self.shown_by}"
         if self.shown_by.startswith("course ladder"):
             return f"{self.shown_by} has the figures."
         return f"When your kernel runs, {self.shown_by} shows it on other numbers."

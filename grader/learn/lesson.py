@@ -57,8 +57,9 @@ def _rendered(folder: Folder) -> str:
 def _next(folder: Folder) -> str:
     from grader.show.terminal import shown
 
+    asks = f"course predict {folder.number}, then " if (folder.path / QUESTIONS).exists() else ""
     if not folder.is_lesson:
-        asks = f"course predict {folder.number}, then " if (folder.path / QUESTIONS).exists() else ""
         return f"Next: {asks}edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
     following = folder.next()
-    return f"Next: {following.id}. Read it with: course open {following.number}" if following else "Next: course status"
+    then = f"{following.id}. Read it with: course open {following.number}" if following else "course status"
+    return f"Next: {asks}{then}"

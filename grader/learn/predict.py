@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from grader.course.by_name import EXERCISE, course_root
+from grader.course.by_name import LESSON, LessonToRead, course_root
 from grader.course.folder import Folder
 from grader.course.questions import LETTERS, BadQuestion, LessonQuestion, NoAnswer, questions_of
 from grader.progress import progress
@@ -14,7 +14,7 @@ END = "q"
 
 
 @click.command(short_help="a few questions before you write: what will the kernel do?")
-@click.argument("exercise", type=EXERCISE, required=False, metavar="[NN]")
+@click.argument("exercise", type=LESSON, required=False, metavar="[NN]")
 def predict(exercise: Folder | None) -> None:
     """Asks what the kernel will do, before you write it: how many programs, what each reads, what comes out.
 
@@ -26,11 +26,8 @@ def predict(exercise: Folder | None) -> None:
     """
     exercise = exercise or _current()
     questions = _questions(exercise)
-    count = f"{len(questions)} question{'s' * (len(questions) != 1)}"
-    _say(
-        f"{exercise.id}: {count} before you write. Enter shows the answer without a guess, {END} ends; no points.",
-        bold=True,
-    )
+    count = f"{len(questions)} question{'s' * (len(questions) != 1)}{' before you write' * exercise.is_exercise}"
+    _say(f"{exercise.id}: {count}. Enter shows the answer without a guess, {END} ends; no points.", bold=True)
     right, answered, at_the_end = _ask_all(questions)
     _say(_result(exercise, right, answered, at_the_end))
     _say(_next(exercise))
@@ -55,6 +52,8 @@ def _questions(folder: Folder) -> list[LessonQuestion]:
         raise click.ClickException(str(bad)) from None
     except OSError as error:
         raise click.ClickException(f"The questions of {folder.id} cannot be read: {error.strerror}.") from None
+    if not questions and folder.is_lesson:
+        raise LessonToRead(folder)
     if not questions:
         raise click.ClickException(f"{folder.id} has no questions. Next: course open {folder.number}")
     return questions
@@ -103,6 +102,8 @@ def _result(folder: Folder, right: int, answered: int, at_the_end: bool) -> str:
     if not answered:
         return f"\nNothing was answered. The questions stay: course predict {folder.number}"
     said = f"\n{right} of {answered} right."
+    if folder.is_lesson:  # progress knows exercises alone
+        return said
     if not at_the_end:
         return f"{said} Not noted, as questions are left: course predict {folder.number}"
     try:
@@ -118,7 +119,7 @@ def _next(folder: Folder) -> str:
     from grader.show.terminal import shown
 
     done = read_progress(folder.root)
-    if state(done.of(folder.id)) == PASSED:
+    if folder.is_lesson or state(done.of(folder.id)) == PASSED:
         return next_line(folder.root, done)
     return f"Next: edit {shown(folder.learner_file)} and run pytest {shown(folder.path)}"
 

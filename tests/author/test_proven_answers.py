@@ -9,14 +9,15 @@ import pytest
 from grader.author import proven_answers
 from grader.author.facts import NoFact, fact_of, figures_of
 from grader.author.proven_answers import complaint_of, complaints
-from grader.course.folder import Folder, all_folders
-from grader.course.questions import LessonQuestion, same_number
+from grader.course.folder import Folder, all_folders, all_lessons
+from grader.course.questions import QUESTIONS, LessonQuestion, same_number
 from tests.conftest import ROOT
 
-MASKED_ADD, SOFTMAX, ONLINE, SPLIT, MATMUL = (
+MASKED_ADD, SOFTMAX, ONLINE, SPLIT, MATMUL, PAGE = (
     Folder(ROOT / "exercises" / id)
-    for id in ("01_masked_add", "03_softmax", "13_online_softmax", "14_split_softmax", "05_grouped_matmul")
+    for id in ("01_masked_add", "03_softmax", "13_online_softmax", "14_split_softmax", "05_grouped_matmul", "00_memory")
 )
+SIZES = [{"x": size, "y": size} for size in ("1", "15", "16", "17", "32")]
 ROW = {"x": [[1, 3, 2, 0, 4, 1, 2, 1, 2, 3]], "BLOCK_N": 4}  # the lesson of 13 has it by hand
 FACTS = [
     (MASKED_ADD, {"fact": "programs"}, 3),
@@ -35,6 +36,12 @@ FACTS = [
     (ONLINE, {"fact": "value", "of": "total", "program": [0], "turn": 2, "call": ROW}, 1.806),
     (SPLIT, {"fact": "programs", "launch": 1}, 3),
     (SOFTMAX, {"fact": "result", "of": "z", "at": [0, 0], "call": {"x": [[0, 0]]}}, 0.5),
+    (MASKED_ADD, {"fact": "width", "of": "store", "call": {"x": "1024", "y": "1024"}}, 16),
+    (MASKED_ADD, {"fact": "width", "of": "load", "call": {"x": "1025", "y": "1025"}}, 4),
+    (MASKED_ADD, {"fact": "versions", "calls": SIZES}, 3),
+    (SOFTMAX, {"fact": "instructions", "of": "ex2", "call": {"x": "2 x 4096"}}, 8),
+    (PAGE, {"fact": "programs", "exercise": "01_masked_add"}, 3),
+    (PAGE, {"fact": "rounded", "number": 257, "dtype": "bfloat16"}, 256),
 ]
 
 
@@ -72,6 +79,10 @@ def test_figures_of_a_ladder_are_facts():
         ({"fact": "masked", "of": "x", "program": [0], "call": {"x": "500", "y": "500"}}, "state smaller blocks"),
         ({"fact": "programs", "mutant": "break_in_kernel"}, "the call ends in line"),
         ({"fact": "faster", "rungs": ["one", "two"]}, "has no figures of the rung 'one'"),
+        ({"fact": "programs", "exercise": "00_memory"}, "00_memory is no exercise: a page's proof names one"),
+        ({"fact": "rounded", "number": 1, "dtype": "float15"}, "'float15' is no dtype of torch"),
+        ({"fact": "width", "of": "copy"}, "the machine code has no 'copy'"),
+        ({"fact": "width", "of": "load", "mutant": "break_in_kernel"}, "the call "),
     ],
     ids=lambda one: None,
 )
@@ -117,3 +128,10 @@ def test_few_questions_are_a_complaint(monkeypatch):
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_each_lesson_names_its_questions(folder):
     assert f"`course predict {folder.number}`" in folder.lesson_file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "page", [one for one in all_lessons(ROOT) if (one.path / QUESTIONS).exists()], ids=lambda page: page.id
+)
+def test_the_questions_of_a_page_are_proven(page):
+    assert complaints(page) == [] and f"`course predict {page.number}`" in page.lesson_file.read_text(encoding="utf-8")

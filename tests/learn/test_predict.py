@@ -100,6 +100,17 @@ def test_a_lesson_to_read_has_none(course):
     assert "is a lesson to read" in course.here("predict", "00").out
 
 
+def test_a_page_asks_and_notes_nothing(course):
+    page = Folder(ROOT / "exercises" / "43_numbers")
+    right = [str(question.answer) for question in questions_of(page)]
+    done = course.here("predict", "43", answer=typed(*right))
+    assert done.status == 0 and f"43_numbers: {len(right)} questions. Enter" in " ".join(done.out.split())
+    assert f"{len(right)} of {len(right)} right." in done.out and not noted(course)
+    assert done.lines[-1] == course.here("status").lines[-1]
+    assert 'Try it: python -c "import torch' in " ".join(course.here("predict", "43", answer=typed("1")).out.split())
+    assert course.here("open", "43").lines[-1].startswith("Next: course predict 43, then ")
+
+
 def test_the_lesson_leads_to_its_questions(course):
     assert course.here("open", "01").lines[-1].startswith("Next: course predict 01")
 

@@ -22,11 +22,21 @@ def row_of(folder: Folder) -> list[str]:
 
 def test_each_exercise_has_one_row():
     rows = ROW.findall((ROOT / "course.md").read_text())
-    assert rows == [folder.id for folder in (*LESSONS, *PATH)]
+    assert sorted(rows) == sorted(folder.id for folder in (*LESSONS, *PATH))
 
 
 def test_the_product_comes_after_what_it_is_made_of():
-    assert [folder.number for folder in PATH[:8]] == ["01", "02", "04", "06", "03", "07", "05", "08"]
+    assert [folder.number for folder in PATH[:9]] == ["01", "02", "04", "06", "03", "07", "17", "05", "08"]
+
+
+@pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.id)
+def test_a_page_says_what_it_presumes_and_leads_to_the_next_exercise(page):
+    row, lesson = row_of(page), page.lesson_file.read_text()
+    presumed = {folder.number for folder in PATH if folder.number in row[2]}
+    before = ROW.findall((ROOT / "course.md").read_text())
+    assert presumed <= {id[:2] for id in before[: before.index(page.id)]}
+    assert f"{row[3]} minutes · presumes {row[2].partition(',')[0]}" in lesson
+    assert f"](../{page.next().id}/README.md)" in lesson.splitlines()[-1]
 
 
 @pytest.mark.parametrize("folder", PATH, ids=lambda folder: folder.id)
@@ -73,7 +83,7 @@ def test_status_pytest_and_solution_name_the_same_next_exercise(course):
     assert done.lines[-1].strip() == "Next: 06_fused_outer. Open exercises/06_fused_outer/README.md"
     assert course.here("solution", "04").lines[-1] == "Next: 06_fused_outer: course open 06"
     assert course.here("status").lines[-1] == "Next: 06_fused_outer. Read it with: course open 06"
-    assert [line[:2] for line in course.here("status").lines[1:8]] == ["01", "02", "04", "06", "03", "07", "05"]
+    assert [line[:2] for line in course.here("status").lines[1:8]] == ["01", "02", "04", "06", "03", "07", "17"]
 
 
 def test_a_clone_begins_without_progress():
