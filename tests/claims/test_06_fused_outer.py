@@ -37,9 +37,9 @@ def test_a_maximum_keeps_nan_only_when_asked_to(rule, instruction):
 
 @pytest.mark.parametrize(
     ("form", "loads"),
-    [("lines", 9), ("column and row", 33 if RELEASE < (3, 8) else 9), ("tiles", 16)],
+    [("lines", 9), ("column and row", 33 if RELEASE < (3, 9) else 9), ("tiles", 16)],
 )
 def test_addresses_in_a_line_take_fewest_loads(form, loads):
-    """Loads of each thread: up to 3.7 those of a column are made row by row; those of a tile move 16 bytes each."""
+    """Loads of each thread: up to 3.8 those of a column are made row by row; those of a tile move 16 bytes each."""
     ptx = compiled(outer_kernel, "*fp32 *fp32 *fp32 i32 i32", aligned=True, FORM=form)["ptx"]
     assert ptx.count("ld.global") == loads and ("ld.global.v4" in ptx) == (form == "tiles")
