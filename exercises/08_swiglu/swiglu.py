@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_N = 1024  # columns per program; with 4 warps a thread holds 8 neighbours: 16 bytes of fp16, the widest access
+BLOCK_N = 1024  # columns per program; with 4 warps a thread holds 8 neighbours: 16 bytes of fp16, Triton's most
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""Kept out by the gate: sigmoid goes through memory, 9 crossings of memory in place of 6."""
+"""Kept out by the gate: sigmoid goes through memory: 9 matrices of traffic instead of 6."""
 
 import torch
 import triton

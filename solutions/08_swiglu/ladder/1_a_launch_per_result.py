@@ -1,7 +1,7 @@
 """08, rung 1: a launch for each of the three results.
 
 What: one kernel makes z, one makes dgate, one makes dup; each loads what it needs.
-Why it is slow: gate is read three times, up and dz twice: with the three results ten crossings of memory in place of
+Why it is slow: gate is read three times, up and dz twice: with the three results ten matrices of traffic instead of
 six.
 """
 

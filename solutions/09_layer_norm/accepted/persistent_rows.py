@@ -1,4 +1,4 @@
-"""Right: at most 16 programs, each walks over every 16th row and keeps weight and bias; statistics in one buffer."""
+"""Right: at most 16 programs, each loops over every 16th row and keeps weight and bias; statistics in one buffer."""
 
 import torch
 import triton

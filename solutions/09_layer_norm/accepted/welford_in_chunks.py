@@ -1,4 +1,4 @@
-"""Right: one walk over chunks of a row merges their means and squares; it is read again only if it has several."""
+"""Right: one pass over chunks of a row merges their means and squares; it is read again only if it has several."""
 
 import torch
 import triton

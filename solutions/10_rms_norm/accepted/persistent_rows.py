@@ -1,4 +1,4 @@
-"""Right: at most 8 programs; each loads the weight once and walks over every 8th row."""
+"""Right: at most 8 programs; each loads the weight once and loops over every 8th row."""
 
 import torch
 import triton

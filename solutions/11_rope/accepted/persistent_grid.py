@@ -1,4 +1,4 @@
-"""Right: at most 64 programs, each of which walks over every 64th token; pairs in steps of a fixed block."""
+"""Right: at most 64 programs, each of which loops over every 64th token; pairs in steps of a fixed block."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Right: one program per row, which walks over the row in blocks, as the embedding of several libraries does."""
+"""Right: one program per row, which loops over the row in blocks, as the embedding of several libraries does."""
 
 import torch
 import triton

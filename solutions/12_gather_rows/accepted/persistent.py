@@ -1,4 +1,4 @@
-"""Right: a fixed number of programs; each walks over every so many rows, and over the blocks of each."""
+"""Right: a fixed number of programs; each loops over every so many rows, and over the blocks of each."""
 
 import torch
 import triton
