@@ -20,6 +20,8 @@ separates alternatives. A mistake with a sentence of its own states it instead, 
 
     Rejected with: The load in line 14 has no mask ... element 3000 of x
     """
+
+What any kernel can get wrong is not stated: operators make these mutants (grader/author/operators.py).
 '''
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.author.operators import changed_solutions
 from grader.course import mistakes
 from grader.course.changed_text import BadChange, changed
 from grader.course.folder import Folder
@@ -44,7 +47,7 @@ class BadMutant(Exception):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mutant. `path`: the file that states it; `text`: the whole submission."""
+    """A mutant. `path`: the file that states it; `text`: the whole submission. `by_operator`: an operator made it."""
 
     path: Path
     name: str
@@ -52,17 +55,20 @@ class Mutant:
     finding: str
     sentence: str
     text: str
+    by_operator: bool = False
 
 
 def mutants_of(folder: Folder) -> Iterator[Mutant]:
-    """Yields the mutants of an exercise: first the mutants stated as changes, then the files. Raises BadMutant."""
+    """Yields the mutants of an exercise: the mutants stated as changes, then the files, then those that operators make.
+    Raises BadMutant."""
     stated = list(_stated(folder))  # raises for a file that cannot be read
+    stated += [_in_file(path) for path in sorted(folder.mistakes_folder.glob("*.py"))]
     causes = mistakes.causes_of(folder)
-    for path in (folder.mistakes_file, *sorted(folder.mistakes_folder.glob("*.py"))):
-        for mutant in stated if path.suffix == ".toml" else [_in_file(path)]:
-            for unknown in sorted({*mutant.finding.split()} - {*Cause} - causes):
-                raise BadMutant(f"{path.name}: {mutant.name} expects the finding {unknown}, which there is not.")
-            yield mutant
+    for mutant in stated:
+        for unknown in sorted({*mutant.finding.split()} - {*Cause} - causes):
+            raise BadMutant(f"{mutant.path.name}: {mutant.name} expects the finding {unknown}, which there is not.")
+        yield mutant
+    yield from _by_operators(folder, {mutant.name for mutant in stated})
 
 
 def mutant_of(folder: Folder, name: str) -> Mutant:
@@ -96,6 +102,19 @@ def _stated(folder: Folder) -> Iterator[Mutant]:
         except BadChange as error:
             raise BadMutant(f"{where}: {error}") from None
         yield _mutant(path, name, table, text)
+
+
+def _by_operators(folder: Folder, stated: set[str]) -> Iterator[Mutant]:
+    if not folder.mistakes_file.exists():
+        return
+    exceptions = mistakes.exceptions_of(folder)
+    made = list(changed_solutions(folder.solution_file.read_text(encoding="utf-8")))
+    if unknown := sorted(exceptions.keys() - {name for name, *_ in made}):
+        raise BadMutant(f"{folder.mistakes_file.name}: [operators] names {unknown[0]}, and no operator makes it.")
+    for name, operator, text in made:
+        if name not in stated and name not in exceptions:
+            finding, sentence = operator.finding, operator.sentence
+            yield Mutant(folder.mistakes_file, name, operator.wrong, finding, sentence, text, by_operator=True)
 
 
 def _in_file(path: Path) -> Mutant:

@@ -22,7 +22,8 @@ class Proof:
     """A submission and its expected outcome. `finding`: the ids that may reject a mutant. `sentence`: a part of the
     message about a rejected submission, in the notation of grader/author/mutants.py.
 
-    `may_be_slow`: an odd kernel proves that right values are accepted, however long it takes on a GPU.
+    `may_be_slow`: an odd kernel proves that right values are accepted, however long it takes on a GPU. `by_operator`:
+    an operator made the mutant.
     """
 
     kind: str  # stub, solution, accepted, mutant or cheat
@@ -33,6 +34,7 @@ class Proof:
     sentence: str = ""
     finding: str = ""
     may_be_slow: bool = False
+    by_operator: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def proofs_of(folder: Folder) -> Iterator[Proof]:
     for mutant in mutants_of(folder):
         name, changed = str(mutant.path.relative_to(folder.root)), mutant.path.suffix == ".toml"
         submission, name = (mutant.text, f"{name}: {mutant.name}") if changed else (mutant.path, name)
-        yield Proof("mutant", name, folder.path, submission, FAIL, mutant.sentence, mutant.finding)
+        proven_by = dict(sentence=mutant.sentence, finding=mutant.finding, by_operator=mutant.by_operator)
+        yield Proof("mutant", name, folder.path, submission, FAIL, **proven_by)
     for path in sorted((folder.root / "tests" / "cheats" / folder.id).glob("*.py")):
         if says_that_it_passes(path):
             yield proof("cheat", path, PASS)
@@ -156,7 +159,12 @@ def _finding_complaint(proof: Proof, cause: str) -> str:
 
 def _hint_complaint(proof: Proof, cause: str) -> str:
     folder = Folder(proof.exercise)
-    if proof.kind != "mutant" or not needs_a_hint(cause, folder) or read_hints(folder).level_for(cause, 0):
+    if (
+        proof.kind != "mutant"
+        or proof.by_operator
+        or not needs_a_hint(cause, folder)
+        or read_hints(folder).level_for(cause, 0)
+    ):
         return ""
     return f"no hint speaks of its cause: mark a passage with <!-- fits: {cause} -->"
 

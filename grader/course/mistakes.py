@@ -38,6 +38,7 @@ from grader.course.folder import Folder
 from grader.sentences import StatedSentence
 
 ADVICE = ("lost_digits", "alone")
+OPERATORS = "operators"  # the table of the places where the change of an operator is no mistake, each with the reason
 IN_DOCSTRING = re.compile(
     r"Wrong: (?P<wrong>.*) Finding: (?P<finding>\S+) (?:Rejected with: (?P<sentence>.*)|Says: (?P<says>.*))"
 )
@@ -67,7 +68,7 @@ class Advice:
 def tables(folder: Folder) -> dict[str, dict]:
     """Returns the mistakes as the file states them, by name; none where the course has no such file. Raises OSError,
     TOMLDecodeError."""
-    return {name: table for name, table in _stated(folder).items() if name not in ADVICE}
+    return {name: table for name, table in _stated(folder).items() if name not in (*ADVICE, OPERATORS)}
 
 
 def advice_of(folder: Folder) -> Advice:
@@ -75,6 +76,12 @@ def advice_of(folder: Folder) -> Advice:
     stated = _stated(folder)
     text = stated.get("lost_digits")
     return Advice(StatedSentence("mistakes.lost-digits", text) if text else None, stated.get("alone", {}))
+
+
+def exceptions_of(folder: Folder) -> dict[str, str]:
+    """Returns why the mutants of these names, which an operator would make, are no mistakes here. Raises OSError,
+    TOMLDecodeError."""
+    return _stated(folder).get(OPERATORS, {})
 
 
 def _stated(folder: Folder) -> dict:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grader.author.choice import ProofChoice
+from grader.author.choice import BY_OPERATORS, ProofChoice
 from grader.author.proof import Proof
 
 KINDS = ["stub", "solution", *["accepted"] * 5, *["mutant"] * 40, "cheat"]
@@ -22,6 +23,19 @@ def test_all_are_made_and_each_kind_once_with_the_command_of_a_learner():
     chosen = ways(seed=1)
     assert [proof for proof, _ in chosen] == PROOFS
     assert [proof.kind for proof, way in chosen if way.by_pytest] == ["stub", "solution", "mutant"]
+
+
+def test_of_the_mutants_that_operators_make_a_few_are_drawn_and_all_where_everything_counts():
+    made = [replace(PROOFS[-2], name=f"mutant no_stride_{number}", by_operator=True) for number in range(30)]
+    proofs = [*PROOFS, *made]
+
+    def proven(**chosen) -> list[Proof]:
+        return [proof for proof, _ in ProofChoice(**chosen).ways("03_few", proofs, FIRST)]
+
+    assert proven(whole=True) == proofs == proven(compares=True)
+    some = [proof for proof in proven(seed=1) if proof.by_operator]
+    assert len(some) == BY_OPERATORS and some != [proof for proof in proven(seed=2) if proof.by_operator]
+    assert [proof for proof in proven(seed=1) if not proof.by_operator] == PROOFS
 
 
 def test_the_mutant_that_pytest_judges_and_those_asked_in_order_are_drawn():

@@ -76,7 +76,7 @@ WRONG = {
     "02_strided_blocks": "floor_grid",
     "03_softmax": "pad_zero",
     "04_transpose": "pids_not_exchanged",
-    "05_grouped_matmul": "advance_without_stride",
+    "05_grouped_matmul": "no_stride_5",
 }
 
 
