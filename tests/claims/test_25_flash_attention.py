@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tomllib
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import triton
@@ -14,13 +12,14 @@ import triton.language as tl
 from grader.learn.code_levels import instructions
 from grader.learn.disassembly import disassembled
 from grader.wire.cubin import read_cubin
+from tests.claims.attention_kernels import attention
 from tests.claims.compiled import compiled
 from tests.conftest import ROOT
 
 LESSON = ROOT / "solutions" / "25_flash_attention"
 SOLUTION = (LESSON / "flash_attention.py").read_text(encoding="utf-8")
 RUNGS = tomllib.loads((LESSON / "ladder.toml").read_text(encoding="utf-8"))
-KINDS = {"lse_ptr": "*fp32", "scale": "fp32"} | dict.fromkeys(("q_ptr", "k_ptr", "v_ptr", "o_ptr"), "*fp16")
+TILES = dict(D=128, BLOCK_M=128, BLOCK_N=64)
 
 
 @triton.jit
@@ -39,20 +38,6 @@ def with_exp() -> str:
     for old, new in RUNGS["loads_ahead"]["changes"]:
         text = text.replace(old, new)
     return text
-
-
-def attention(folder: Path, text: str, D: int, warps: int = 8) -> dict[str, Any]:
-    """The kernel of this text, compiled for contiguous tensors: 128 queries, 64 keys, three stages."""
-    path = folder / f"attention_{D}_{warps}_{len(text)}.py"
-    path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    constants = dict(D=D, BLOCK_M=128, BLOCK_N=64) | {f"stride_{tensor}d": 1 for tensor in "qkvo"}
-    names = [name for name in module.attention_kernel.arg_names if name not in constants]
-    types = " ".join(KINDS.get(name, "i32") for name in names)
-    return compiled(module.attention_kernel, types, aligned=True, num_warps=warps, **constants)
 
 
 def mnemonics(asm: dict[str, Any]) -> Counter[str]:
@@ -76,18 +61,20 @@ def test_exp2_alone_makes_0_of_results_below_the_normal_numbers():
 
 def test_base_2_saves_more_than_a_multiplication_for_each_score(tmp_path):
     """A thread has 32 scores and 2 factors in an iteration: 34 exponentials. The lesson's table has these numbers."""
-    exp, exp2 = (mnemonics(attention(tmp_path, text, 128)) for text in (with_exp(), SOLUTION))
+    exp, exp2 = (mnemonics(attention(tmp_path, text, 8, **TILES)) for text in (with_exp(), SOLUTION))
     assert [(one["FMUL"], one["FSETP"]) for one in (exp, exp2)] == [(398, 42), (301, 8)]
     assert exp["MUFU"] == exp2["MUFU"]
     assert 120 < exp.total() - exp2.total() < 140
 
 
 def test_three_tiles_of_k_and_of_v_are_on_the_chip(tmp_path):
-    assert {"memdesc<3x128x64xf16", "memdesc<3x64x128xf16"} <= buffers(attention(tmp_path, SOLUTION, 128))
+    assert {"memdesc<3x128x64xf16", "memdesc<3x64x128xf16"} <= buffers(attention(tmp_path, SOLUTION, 8, **TILES))
 
 
 def test_with_4_warps_a_head_of_128_spills_and_with_8_it_does_not(tmp_path):
-    spilled = {warps: read_cubin(attention(tmp_path, SOLUTION, 128, warps)["cubin"]).stack_bytes for warps in (4, 8)}
+    spilled = {
+        warps: read_cubin(attention(tmp_path, SOLUTION, warps, **TILES)["cubin"]).stack_bytes for warps in (4, 8)
+    }
     assert spilled[8] == 0 < spilled[4]
 
 
