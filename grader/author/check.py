@@ -22,7 +22,7 @@ from grader.explain.causes import Cause
 from grader.progress.hints import FITS
 
 MOST_STUB_LINES = 60
-LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4
+LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4  # mutants of the operation itself: what any kernel can get wrong is no part of it
 LEAST_WORDS = 700  # of a lesson that leaves no term unexplained
 TITLES = ["Hint 1", "Hint 2", "Hint 3", "Explanation"]
 ALL = ProofChoice()
@@ -107,7 +107,7 @@ def _static_complaints(folder: Folder) -> Iterator[str]:
     yield from _stub_complaints(folder)
     accepted = len(list(folder.accepted_folder.glob("*.py")))
     with contextlib.suppress(BadMutant):  # which is a complaint of its own
-        mutants = len(list(mutants_of(folder)))
+        mutants = sum(not mutant.by_operator for mutant in mutants_of(folder))
         for path, count, least in (
             (folder.accepted_folder, accepted, LEAST_ACCEPTED), (folder.mistakes_file, mutants, LEAST_MUTANTS),
         ):  # fmt: skip
