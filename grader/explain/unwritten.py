@@ -251,11 +251,11 @@ def _last_program_stops_early(writers: Writers) -> bool:
 def _stops_in_its_block(evidence: Evidence, programs: torch.Tensor) -> bool:
     """Returns whether the last program that writes along a line writes no whole block of it: its grid is large enough.
 
-    `programs`: [n], those that wrote the elements of the line.
+    `programs`: [n], those that wrote the elements of the line. One that writes a single element has no block there.
     """
     written, sizes = programs[programs >= 0], evidence.constants.values()
     count = int((written == written[-1]).sum()) if len(written) else 0
-    return bool(count) and count not in sizes and any(size > count for size in sizes)
+    return count > 1 and count not in sizes and any(size > count for size in sizes)
 
 
 def _missing_from_a_dimension_on(missing: torch.Tensor) -> str:

@@ -385,6 +385,7 @@ def test_columns_that_a_mask_leaves_out_are_not_put_down_to_the_grid(bench, chan
         ("02_strided_blocks", ("rows < M", "rows < M - 1"), [(64, 64)] * 2, "The last row of z is never written: the"),
         ("01_masked_add", ("cdiv(N, BLOCK_N)", "cdiv(N, BLOCK_N) - 1"), [(1500,)] * 2, "The end of z is not covered"),
         ("02_strided_blocks", ("cdiv(M, BLOCK_M)", "cdiv(M, BLOCK_M) - 1"), [(80, 64)] * 2, "The last rows of z"),
+        ("17_prefix_sum", ("[(M,)]", "[(M - 1,)]"), [(3, 70)], "The last rows of z"),
     ],
 )  # fmt: skip
 def test_an_end_within_a_block_is_not_put_down_to_the_grid(bench, id, change, sizes, sentence):
