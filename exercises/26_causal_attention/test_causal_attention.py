@@ -78,6 +78,11 @@ def vast(*shape):
     return uniform(*shape) * 65_000
 
 
+def huge(*shape):
+    """Up to 10**30 in bf16, beyond all that fp16 has, and up to 2e-4 in fp16."""
+    return normal(*shape).then("of the largest", 2e-10)
+
+
 def sharp(*shape):
     """Queries whose scores differ by dozens: nearly one key takes all, another one in each row."""
     return normal(*shape) * 16
@@ -232,6 +237,7 @@ def test_scores_at_the_far_end_are_all_the_same(check):
     q, k = far(1, 1, 45, 64), far(1, 1, 45, 64)
     check(q, k * -1, normal(1, 1, 45, 64), *NO_OPTION, dtypes=BOTH, **SMALL)
     check(q, k, vast(1, 1, 45, 64), *NO_OPTION, dtypes=BOTH, **SMALL)  # a sum of values that is not divided is infinite
+    check(q, k, huge(1, 1, 45, 64), *NO_OPTION, dtypes=BOTH, **SMALL)
 
 
 # ---- a softcap -------------------------------------------------------------------------------------------------------
@@ -309,7 +315,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         },
         q=any_strides("B", "G*HK", "M", "D", values=(normal, subnormal, sharp, far)),
         k=any_strides("B", "HK", "N", "D", values=(normal, subnormal, far)),
-        v=any_strides("B", "HK", "N", "D", values=(normal, vast)),
+        v=any_strides("B", "HK", "N", "D", values=(normal, vast, huge)),
         window=optional(between(1, 2**30)),
         softcap=optional(between(0.1, 200.0)),
         dtypes=BOTH,
