@@ -146,8 +146,8 @@ def test_any_call_that_the_lesson_promises(drawn):
     drawn(
         sizes={"M": upto(40, least=0, limit=2**30, block=8), "N": upto(1500, once=16384, limit=16384, block=256)},
         x=any_strides("M", "N", values=(normal, thousands, tiny, far_from_zero, vast)),
-        weight=contiguous("N", values=(normal,)),
-        bias=contiguous("N", values=(normal,)),
+        weight=contiguous("N", values=(normal, vast)),
+        bias=contiguous("N", values=(normal, vast)),
         eps=between(1e-12, 1e4),
         dtypes=("float32", "float16", "bfloat16"),
     )
