@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,7 +82,8 @@ NOTHING_RIGHT, EMPTY = "nothing right", "not attempted"
 STATES = (PASSED, CORE_PASSED, PARTLY_RIGHT, NOTHING_RIGHT, EMPTY, NOT_GRADED, MISSING)
 
 
-def write_report(graded: list[StudentWork], course: Path, path: Path) -> Path:
+def write_report(graded: list[StudentWork], course: Path, path: Path, ignored: Sequence[str] = ()) -> Path:
+    """Writes the page. `ignored`: what was sent and names no student and exercise."""
     exercises = sorted({one.exercise for one in graded})
     sections = [_section(Folder(course / "exercises" / id), [one for one in graded if one.exercise == id])
                 for id in exercises]  # fmt: skip
@@ -93,6 +95,7 @@ def write_report(graded: list[StudentWork], course: Path, path: Path) -> Path:
         faults=[one for one in graded if one.fault],
         waiting=[one for one in graded if one.open and not one.fault],
         problems=[one for one in graded if one.hand_in.problem and not one.hand_in.absent],
+        ignored=ignored,
         noted=[one for one in graded if one.hand_in.notes],
         states=STATES,
         most_names=MOST_NAMES,

@@ -122,7 +122,7 @@ def test_an_untouched_notebook_gives_way_to_a_script(tmp_path):
     write(tmp_path, b"my kernel", "softmax.py")
     write(tmp_path, RELEASED)
     assert read(tmp_path).text == "my kernel\n"
-    assert read(tmp_path).notes == []
+    assert read(tmp_path).notes == ["softmax.ipynb was not judged: it is the empty exercise, and softmax.py is not."]
 
 
 @pytest.mark.parametrize("newer", ["softmax.py", "softmax.ipynb"])
@@ -132,13 +132,23 @@ def test_of_two_that_were_worked_on_the_newer_counts_and_it_is_said(tmp_path, ne
     for name in ("softmax.py", "softmax.ipynb"):
         os.utime(tmp_path / name, (2000, 2000) if name == newer else (1000, 1000))
     assert read(tmp_path).text == f"the {newer}\n"
-    assert f"{newer} was judged, which is newer" in read(tmp_path).notes[0]
+    assert read(tmp_path).notes[0].endswith(f" was not judged: {newer} is newer.")
 
 
 def test_a_wrong_name_is_told_with_the_names_that_are_there(tmp_path):
-    write(tmp_path, RELEASED, "softmax (1).ipynb")
-    assert read(tmp_path).problem == "softmax.ipynb or softmax.py was expected; there is softmax (1).ipynb"
+    write(tmp_path, RELEASED, "my softmax.ipynb")
+    assert read(tmp_path).problem == "softmax.ipynb or softmax.py was expected; there is my softmax.ipynb"
     assert not read(tmp_path).absent
+
+
+def test_of_several_notebooks_the_one_that_was_worked_on_counts_and_the_others_are_told(tmp_path):
+    write(tmp_path, RELEASED)
+    write(tmp_path, filled(RELEASED, "my kernel"), "softmax (1).ipynb")
+    write(tmp_path, filled(RELEASED, "a try"), "Untitled.ipynb")
+    assert read(tmp_path).text == "my kernel\n"
+    assert read(tmp_path).notes == [
+        "softmax.ipynb was not judged: it is the empty exercise, and softmax (1).ipynb is not."
+    ]
 
 
 def test_an_empty_folder_is_absent(tmp_path):

@@ -8,7 +8,8 @@ import zipfile
 import click
 import pytest
 
-from grader.classroom.intake import Person, take_in
+from grader.classroom.intake import take_in
+from grader.classroom.names import Person
 
 NOTEBOOKS = {"01_masked_add": ["masked_add"], "03_softmax": ["softmax"]}
 ADA = Person("ada", "Ada", "Lovelace", "ada@example.org", "789")

@@ -21,8 +21,9 @@ from nbgrader.utils import parse_utc
 
 from grader.classroom.class_report import write_report
 from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
-from grader.classroom.intake import Person, take_in
+from grader.classroom.intake import take_in
 from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
+from grader.classroom.names import Person
 from grader.classroom.nbgrader.bridge import fingerprint, hidden_cases, read_released, released_notebooks, without
 from grader.classroom.nbgrader.class_messages import report_of, tell
 from grader.classroom.nbgrader.entry import Entry
@@ -68,8 +69,7 @@ def grade_class(choice: Choice, say: Say) -> int:
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
     check_answers(coursedir.db_url)
     assignments = _assignments(coursedir, choice)
-    for source in choice.sources:
-        _take_in(source, coursedir, assignments, say)
+    ignored = [line for source in choice.sources for line in _take_in(source, coursedir, assignments, say)]
     entries = patiently(lambda: _entries(coursedir, course, assignments, choice), say)
     if not entries:
         by = f" by {', '.join(choice.students)}" if choice.students else ""
@@ -87,7 +87,7 @@ def grade_class(choice: Choice, say: Say) -> int:
     failed = _into_gradebook(app, entries, say)
     everything = _entries(coursedir, course, _assignments(coursedir, Choice()), Choice()) if choice.is_part else []
     graded = _class_of(coursedir, results, entries, everything)
-    page = write_report(graded, course, Path(coursedir.root, "report.html"))
+    page = write_report(graded, course, Path(coursedir.root, "report.html"), ignored)
     report = report_of(entries, failed)
     report.notes += _unknown_folders(coursedir)
     return tell(report, page, say)
@@ -134,7 +134,8 @@ def _one_of(released: dict[str, list[str]], wanted: str) -> str:
     return found[0]
 
 
-def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, list[str]], say: Say) -> None:
+def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, list[str]], say: Say) -> list[str]:
+    """Takes in a platform's export; returns the files that were not taken, and the clashes."""
     with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
         roster = [
             Person(s.id, s.first_name or "", s.last_name or "", s.email or "", str(s.lms_user_id or ""))
@@ -150,6 +151,7 @@ def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, li
         say(f"  Ignored, for it names no student and exercise: {name}")
     for clash in intake.clashes:
         say(f"  {clash}")
+    return [*intake.ignored, *intake.clashes]
 
 
 def _entries(
