@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from grader.classroom.cell_names import SOLUTION_CELL
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 MOST_TOLD = 5  # files that may have been meant
 OF_NBGRADER = ("timestamp.txt", "submission_secret.txt")
+WRITES = re.compile(  # the beginning of a cell that saves the rest of it
+    r"(?:[ \t]*(?:#.*|%%?(?!(?:write)?file\b).*)?\n)*[ \t]*%%(?:write)?file[ \t]+(?P<file>\S+)[^\n]*(?:\n|$)"
+)
+PYTHON = re.compile(rb"^(?:def|import|from) ", re.MULTILINE)
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
@@ -76,7 +81,7 @@ def hand_in_of(files: list[File], others: list[File], name: str, stub: str) -> H
     read = [one for file in files if (one := _read(file, name, stub)) is not None]
     if not read:
         return HandIn(problem=expected(name, others), absent=not others)
-    best = max(read, key=lambda one: (one.text is not None, _is_worked_on(one, stub), _age(one)))
+    best = max(read, key=lambda one: (one.text is not None, is_worked_on(one.text or "", stub), _age(one)))
     if best.text is None:
         return HandIn(problem="; ".join(one.problem for one in read))
     differing = [one for one in read if one.text != best.text]
@@ -111,10 +116,6 @@ def _read(file: File, name: str, stub: str) -> _Read | None:
     return read
 
 
-def _is_worked_on(read: _Read, stub: str) -> bool:
-    return read.text is not None and bool(read.text.strip()) and read.text != stub
-
-
 def _age(read: _Read) -> tuple[int, float]:
     return read.file.turn, read.file.time
 
@@ -122,7 +123,7 @@ def _age(read: _Read) -> tuple[int, float]:
 def _why_not(other: _Read, best: _Read, stub: str) -> str:
     if other.text is None:
         return other.problem
-    if _is_worked_on(best, stub) and not _is_worked_on(other, stub):
+    if is_worked_on(best.text or "", stub) and not is_worked_on(other.text, stub):
         return f"it is the empty exercise, and {best.file.path} is not"
     return f"{best.file.path} is {'newer' if _age(best) > _age(other) else 'as new'}"
 
@@ -135,36 +136,78 @@ def _of_a_size(name: str, text: str, notes: list[str]) -> str:
 
 
 def _text_of(file: File, data: bytes, name: str, stub: str, notes: list[str]) -> str:
-    """Returns the text of a script, or of a notebook's solution cell. Raises Unreadable."""
+    """Returns the text of a script, or of a notebook's solution cell, whatever the file's name ends in.
+
+    Raises Unreadable.
+    """
     if not data:
         raise Unreadable("is empty (0 bytes); hand in again")
-    if ".ipynb" in file.path.name.lower():
-        return notebook_text(data, file.path.name, name, notes)
-    return script_text(data)
+    called, named_so = file.path.name, ".ipynb" in file.path.name.lower()
+    try:
+        cells = _cells(data)
+    except Unreadable:
+        if named_so and not PYTHON.search(data):
+            raise
+        if named_so:
+            notes.append(f"{called} is Python text and no notebook; it was read as a .py file.")
+        return script_text(data)
+    if not named_so:
+        notes.append(f"{called} is a notebook and no Python text; it was read as a notebook.")
+    return _solution_of(cells, called, name, stub, notes)
 
 
-def notebook_text(data: bytes, file: str, name: str, notes: list[str]) -> str:
-    """Returns the text of the last solution cell, without its %%writefile line.
+def _solution_of(cells: list[tuple[dict, str]], file: str, name: str, stub: str, notes: list[str]) -> str:
+    """Returns the text of the last solution cell that was worked on, without its %%writefile line.
 
-    A note is added, and a blank line returned, where the notebook has no solution cell. Raises Unreadable.
+    If none was, another cell that writes the same file counts. A note is added where it is not plain what counts; a
+    blank line is returned where there is no such cell. Raises Unreadable for another exercise's notebook.
     """
-    cells = _cells(data)
-    marked = [text for cell, text in cells if _grade_id(cell) == SOLUTION_CELL]
     magic = magic_of(name)
-    found = marked or [text for _, text in cells if text.lstrip().startswith(magic)]
-    if not found:
+    written = [(_grade_id(cell) == SOLUTION_CELL, *_written(text)) for cell, text in cells]
+    marked = [text for is_marked, _, text in written if is_marked]
+    others = [text for is_marked, target, text in written if not is_marked and target == f"{name}.py"]
+    targets = {target for is_marked, target, _ in written if is_marked and target}
+    if targets and not others and f"{name}.py" not in targets and not any(f"def {name}(" in text for text in marked):
+        raise Unreadable(f"is another exercise's notebook, it writes {min(targets)}; hand in that of {name}")
+    own, own_others = ([text for text in texts if is_worked_on(text, stub)] for texts in (marked, others))
+    if not marked and not others:
         notes.append(
             f"{file} has no solution cell any more, so there is nothing to judge. Put your kernel into the cell "
             f"that begins with {magic} of the notebook as it was handed out."
         )
         return "\n"
-    if len(found) > 1:
-        notes.append(f"{file} has {len(found)} solution cells; the last one was judged.")
-    first, _, rest = found[-1].lstrip().partition("\n")
-    text = clean(rest if first.startswith("%%writefile") else found[-1])
+    text = (own or own_others or marked or others)[-1]
+    if marked and not own and own_others:
+        notes.append(f"The solution cell of {file} is as it was handed out; another cell, which begins with {magic}, "
+                     "was judged in its place.")  # fmt: skip
+    elif any(other != text for other in own_others if own):
+        notes.append(f"{file} has another cell that begins with {magic}; the solution cell was judged, and not that.")
+    elif len(marked or others) > 1:
+        last = "" if text == (marked or others)[-1] else " that was worked on"
+        notes.append(f"{file} has {len(marked or others)} solution cells; the last one{last} was judged.")
     if not text.strip():
         notes.append(f"The solution cell of {file} is empty.")
     return text
+
+
+def _written(source: str) -> tuple[str, str]:
+    """Returns the name of the file that a cell writes, and its text; "" and the whole cell where it writes none.
+
+    Comments and other magics above that line, as %%time, are left out.
+    """
+    text = clean(source)
+    head = WRITES.match(text)
+    return (PurePosixPath(head["file"]).name, clean(text[head.end() :])) if head else ("", text)
+
+
+def is_worked_on(text: str, stub: str) -> bool:
+    """Returns whether a text has code, and other code than the stub."""
+    return _code(text) not in ([], _code(stub))
+
+
+def _code(text: str) -> list[str]:
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def script_text(data: bytes) -> str:
