@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.classroom.rubric import medals_of, title_of
-from grader.classroom.similarity import Pair, near_identical
+from grader.classroom.similarity import Pair, copies, near_identical
 from grader.classroom.student_work import MISSING, NOT_GRADED, Judged, StudentWork
 from grader.course.folder import Folder
 from grader.course.regions import stub_text
@@ -67,6 +67,8 @@ class Section:
     hard_tests: list[tuple[str, int, int]] = field(default_factory=list)  # name, number of failures, number judged
     same: list[list[str]] = field(default_factory=list)  # students who share a text
     pairs: list[Pair] = field(default_factory=list)
+    copied: list[str] = field(default_factory=list)  # students who hand in a kernel of the course to the letter
+    renamed: list[str] = field(default_factory=list)  # the same, but for names, comments and layout
 
     @property
     def title(self) -> str:
@@ -119,7 +121,7 @@ def _section(folder: Folder, graded: list[StudentWork]) -> Section:
         section.bars = _bars([one.points for one in judged], section.possible)
         section.causes, section.other_causes = _causes(judged)
         section.hard_tests = _hard_tests(judged)
-        section.same, section.pairs = _alike(folder, judged)
+        _add_alike(section, folder, judged)
     return section
 
 
@@ -186,15 +188,19 @@ def _hard_tests(judged: list[Judged]) -> list[tuple[str, int, int]]:
     return [(title, count, total[title]) for title, count in failed.most_common(8)]
 
 
-def _alike(folder: Folder, judged: list[Judged]) -> tuple[list[list[str]], list[Pair]]:
-    """Returns the groups of students who handed in exactly the same text, and at most MOST_PAIRS pairs of students
-    whose texts differ but are nearly the same.
-    """
+def _add_alike(section: Section, folder: Folder, judged: list[Judged]) -> None:
+    """Adds who handed in the same text, nearly the same, at most MOST_PAIRS pairs, or a kernel that the course has."""
     worked = [one for one in judged if one.result["outcome"] != NOT_ATTEMPTED]
     students: dict[str, list[str]] = defaultdict(list)
     for one in worked:
         students[one.text.key].append(one.student)
-    same = [group for group in students.values() if len(group) > 1]
+    section.same = [group for group in students.values() if len(group) > 1]
     solution = folder.solution_file.read_text(encoding="utf-8")
     works = {one.student: one.text.text for one in worked if students[one.text.key][0] == one.student}
-    return same, near_identical(works, stub_text(solution), solution)[:MOST_PAIRS]
+    section.pairs = near_identical(works, stub_text(solution), solution)[:MOST_PAIRS]
+    shipped = [
+        solution,
+        *(path.read_text(encoding="utf-8") for path in folder.solution_file.parent.glob("accepted/*.py")),
+    ]
+    everyone = {one.student: one.text.text for one in worked}
+    section.copied, section.renamed = copies(everyone, stub_text(solution), shipped)

@@ -75,6 +75,7 @@ def test_works_that_are_alike_are_named(tmp_path):
     works += [graded("cem", unusual, TESTS), graded("dan", unusual.replace("row", "my_row"), TESTS)]
     shown = page(tmp_path, *works)
     assert "the same text to the letter: ada, bob" in shown
+    assert "a kernel that the course has, to the letter: ada, bob" in shown
     assert re.search(r"cem and dan: \d+ % of what is particular to them", shown)
 
 
