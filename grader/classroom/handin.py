@@ -63,13 +63,16 @@ class _Read:
 def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] = ()) -> HandIn:
     """Returns the hand-in for exercise `name` in a student's folder. Raises OSError where a share is away.
 
-    `stub`: the text of the released solution cell. `siblings`: the other exercises of the assignment, whose files lie
-    in the same folder.
+    `stub`: the text of the released solution cell. `siblings`: all exercises of the assignment, whose files lie in
+    the same folder.
     """
     files, names = files_in(folder) if folder.is_dir() else [], Names((name, *siblings))
     meant = {file.path: (names.exercise_of(file.path.name) or ("",))[0] for file in files}
     others = [file for file in files if not meant[file.path] and file.path.name not in OF_NBGRADER]
-    return hand_in_of([file for file in files if meant[file.path] == name], others, name, stub)
+    hand_in = hand_in_of([file for file in files if meant[file.path] == name], others, name, stub)
+    missing = [each for each in siblings if each not in meant.values()] if hand_in.text is not None else []
+    hand_in.notes += [f"{each} of this assignment was not handed in and counts 0." for each in missing]
+    return hand_in
 
 
 def hand_in_of(files: list[File], others: list[File], name: str, stub: str) -> HandIn:

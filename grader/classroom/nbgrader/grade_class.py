@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 import nbformat
-from nbgrader.api import Gradebook
+from nbgrader.api import Grade, Gradebook
 from nbgrader.apps.baseapp import NbGrader
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.utils import parse_utc
@@ -27,8 +27,10 @@ from grader.classroom.names import Person
 from grader.classroom.nbgrader.bridge import fingerprint, hidden_cases, read_released, released_notebooks, without
 from grader.classroom.nbgrader.class_messages import report_of, tell
 from grader.classroom.nbgrader.entry import Entry
+from grader.classroom.nbgrader.exports import overruled
 from grader.classroom.nbgrader.gradebook_url import check_answers
 from grader.classroom.nbgrader.nbgrader_types import CourseDirectory
+from grader.classroom.nbgrader.one_at_a_time import alone_in
 from grader.classroom.patience import patiently
 from grader.classroom.result_store import Results, Text
 from grader.classroom.rubric import RubricError, points_of
@@ -66,8 +68,13 @@ def grade_class(choice: Choice, say: Say) -> int:
     """
     check_isolation(choice.how)
     app = _nbgrader(choice.db)
+    check_answers(app.coursedir.db_url)
+    with alone_in(Path(app.coursedir.root)):
+        return _grade(app, choice, say)
+
+
+def _grade(app: NbGrader, choice: Choice, say: Say) -> int:
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
-    check_answers(coursedir.db_url)
     assignments = _assignments(coursedir, choice)
     ignored = [line for source in choice.sources for line in _take_in(source, coursedir, assignments, say)]
     entries = patiently(lambda: _entries(coursedir, course, assignments, choice), say)
@@ -87,9 +94,11 @@ def grade_class(choice: Choice, say: Say) -> int:
     failed = _into_gradebook(app, entries, say)
     everything = _entries(coursedir, course, _assignments(coursedir, Choice()), Choice()) if choice.is_part else []
     graded = _class_of(coursedir, results, entries, everything)
+    ignored += _unknown_folders(coursedir)
     page = write_report(graded, course, Path(coursedir.root, "report.html"), ignored)
     report = report_of(entries, failed)
     report.notes += _unknown_folders(coursedir)
+    report.overruled += _overruled(coursedir)
     return tell(report, page, say)
 
 
@@ -184,8 +193,8 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
         if hand_in.text is not None:
             entry.text = Text(exercise, solution_text(filled(notebook, hand_in.text)), hidden)
         made.append(entry)
-    if any(entry.text is not None for entry in made):
-        made = [entry for entry in made if not entry.hand_in.absent]  # nbgrader gives a missing notebook 0
+    if any(entry.text is not None for entry in made):  # nbgrader gives a missing notebook 0
+        made = [entry for entry in made if not entry.hand_in.absent]
     return made
 
 
@@ -315,6 +324,13 @@ def _class_of(
         missing = [student for student in sorted(students) if (student, exercise) not in known]
         graded += [StudentWork(student=who, exercise=exercise, hand_in=HandIn(absent=True)) for who in missing]
     return graded
+
+
+def _overruled(coursedir: CourseDirectory) -> list[str]:
+    """Returns a line for each item where a person's points are lower than the judge's are by now."""
+    with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        lower = gradebook.db.query(Grade).filter(Grade.manual_score < Grade.auto_score).all()
+        return sorted(f"{one.student.id}, {one.assignment.name}/{one.notebook.name}: {overruled(one)}" for one in lower)
 
 
 def _unknown_folders(coursedir: CourseDirectory) -> list[str]:

@@ -1,7 +1,7 @@
 """The files that `course grade SUBMISSIONS --out RESULTS` writes: a JSON per submission, tables, exports.
 
 students/STUDENT/03_softmax.json     the judge's result, with student, exercise, status and note
-summary.csv, items.csv               a row per student and exercise; a row per item of it
+summary.csv, items.csv, totals.csv   a row per student and exercise; per item of it; per student
 exports/canvas.csv, moodle.csv       a row per student, a column per exercise
 exports/gradescope/, exports/junit/  a file per student and exercise
 """
@@ -21,6 +21,7 @@ from grader.classroom.export_formats import (
     gradescope_text,
     junit_text,
     moodle_rows,
+    totals_rows,
     write_changed,
 )
 from grader.classroom.json_text import json_text
@@ -50,10 +51,11 @@ def write_output(graded: list[StudentWork], people: Mapping[str, Person], out: P
             pass  # raises what a thread met
     exercises, possible = sorted({one.exercise for one in graded}), _possible(graded)
     scores = _scores(graded, exercises, people)
-    canvas = canvas_rows({exercise: possible.get(exercise) for exercise in exercises}, scores)
-    write_changed(out / "summary.csv", csv_of(_summary(graded)))
-    write_changed(out / "items.csv", csv_of(_items(graded)))
-    write_changed(out / "exports/canvas.csv", csv_of(canvas))
+    write_changed(out / "summary.csv", csv_of(_summary(graded), for_people=True))
+    write_changed(out / "items.csv", csv_of(_items(graded), for_people=True))
+    by_exercise = {exercise: possible.get(exercise) for exercise in exercises}
+    write_changed(out / "totals.csv", csv_of(totals_rows(by_exercise, scores), for_people=True))
+    write_changed(out / "exports/canvas.csv", csv_of(canvas_rows(by_exercise, scores)))
     write_changed(
         out / "exports/moodle.csv", csv_of(moodle_rows(exercises, scores, emails=any(one.email for one in scores)))
     )
