@@ -89,8 +89,9 @@ def _shape(text: str) -> list[str]:
     """Returns all tokens but imports and docstrings, names made alike; ["no Python"] for a text that is none."""
     try:
         tree = ast.parse(text)
-        for node in (tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))):
-            node.body = [each for each in node.body if not _is_import_or_text(each)]
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Module, ast.FunctionDef)):
+                node.body = [each for each in node.body if not _is_import_or_text(each)]
         return list(map(_same_name, _tokens(tree)))
     except NO_PYTHON:
         return ["no Python"]
