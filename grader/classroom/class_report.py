@@ -19,7 +19,7 @@ from grader.files import write_whole
 from grader.show.html_page import rendered
 
 TEMPLATE = Path(__file__).with_name("templates") / "class_report.html"
-MOST_CAUSES, MOST_PAIRS, MOST_NAMES, MOST_BARS = 8, 40, 12, 25
+MOST_CAUSES, MOST_PAIRS, MOST_BARS = 8, 40, 25
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Section:
     """All that the page says about an exercise."""
 
     id: str
-    states: dict[str, int]  # the number of students by state, a name in STATES
+    states: dict[str, list[str]]  # the students by state, a name in STATES
     bars: list[Bar] = field(default_factory=list)
     possible: float = 0
     open: float = 0  # the most points that are not decided for any student
@@ -76,7 +76,7 @@ class Section:
 
     @property
     def total(self) -> int:
-        return sum(self.states.values())
+        return sum(map(len, self.states.values()))
 
 
 PASSED, CORE_PASSED, PARTLY_RIGHT = "passed", "core passed", "partly right"
@@ -99,17 +99,49 @@ def write_report(graded: list[StudentWork], course: Path, path: Path, ignored: S
         problems=[one for one in graded if one.hand_in.problem and not one.hand_in.absent],
         ignored=ignored,
         noted=[one for one in graded if one.hand_in.notes],
+        rows=_rows(graded, exercises),
+        exercises=exercises,
         states=STATES,
-        most_names=MOST_NAMES,
         when=datetime.now(UTC),
     )
     write_whole(path, page)
     return path
 
 
+@dataclass
+class Cell:
+    """A student's work on an exercise, for the table. `points`: "17", "11 + 4 open", "" where nothing is judged."""
+
+    points: str
+    state: str
+    note: str
+
+
+def _rows(graded: list[StudentWork], exercises: list[str]) -> list[tuple[str, list[Cell | None], str]]:
+    """Returns a row per student: the id, a cell per exercise, None where there is none, and the sum of points."""
+    works: dict[str, dict[str, StudentWork]] = defaultdict(dict)
+    for one in graded:
+        works[one.student][one.exercise] = one
+    sums = {student: [one.judged.points for one in by.values() if one.judged] for student, by in works.items()}
+    return [
+        (student, [_cell(by.get(id)) for id in exercises], f"{sum(sums[student]):g}" if sums[student] else "")
+        for student, by in sorted(works.items())
+    ]
+
+
+def _cell(one: StudentWork | None) -> Cell | None:
+    if one is None:
+        return None
+    points = f"{one.judged.points:g}" if one.judged else ""
+    open_points = f" + {one.judged.open_points:g} open" if one.judged and one.open else ""
+    return Cell(points + open_points, _state(one), one.note)
+
+
 def _section(folder: Folder, graded: list[StudentWork]) -> Section:
-    counts = Counter(_state(one) for one in graded)
-    section = Section(folder.id, counts)
+    students: dict[str, list[str]] = {state: [] for state in STATES}
+    for one in graded:
+        students[_state(one)].append(one.student)
+    section = Section(folder.id, students)
     section.medals = ", ".join(
         f"{count} {name}" for count, name in medals_of(one.result for one in graded if one.result)
     )

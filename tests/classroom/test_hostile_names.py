@@ -62,7 +62,7 @@ def test_what_the_command_prints_is_plain(folder):
     (problem,) = (line for line in said.splitlines() if "was expected; there is" in line)
     assert "Not graded.py" in problem
     for path in folder.out.rglob("*"):
-        assert not path.is_file() or is_plain(path.read_text()), path
+        assert not path.is_file() or is_plain(path.read_text(encoding="utf-8-sig")), path
 
 
 def test_a_cell_of_a_table_is_one_line_and_no_formula():

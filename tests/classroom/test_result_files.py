@@ -19,7 +19,14 @@ STORES_ONE = {
 
 
 def judged(student: str, folder: Folder = ADD) -> StudentWork:
-    result = {"exercise": folder.id, "outcome": "pass", "message": "", "fault": None, "tests": [STORES_ONE]}
+    result = {
+        "exercise": folder.id,
+        "outcome": "pass",
+        "message": "",
+        "report": "",
+        "fault": None,
+        "tests": [STORES_ONE],
+    }
     hand_in = HandIn("x\n")
     return StudentWork(
         student=student, exercise=folder.id, hand_in=hand_in, text=Text(folder, "x\n", None), result=result
@@ -42,9 +49,9 @@ def paths_in(out: Path) -> list[Path]:
 def test_a_student_who_is_gone_from_the_submissions_is_gone_from_the_results(tmp_path):
     work = [judged("ada"), judged("bob"), judged("bob", SOFTMAX)]
     write_output(work, people("ada", "bob"), tmp_path)
-    assert len(files_of("bob", tmp_path)) == 6
+    assert len(files_of("bob", tmp_path)) == 8
     write_output([judged("ada"), judged("ada", SOFTMAX)], people("ada"), tmp_path)
-    assert len(files_of("ada", tmp_path)) == 6
+    assert len(files_of("ada", tmp_path)) == 8
     assert not [path for path in paths_in(tmp_path) if "bob" in path.relative_to(tmp_path).parts]  # no empty folder
 
 
@@ -61,7 +68,7 @@ def test_an_exercise_that_this_run_does_not_show_keeps_all_its_students(tmp_path
     """A class hands in one exercise after the other, and all results go to one folder."""
     write_output([judged("ada"), judged("bob")], people("ada", "bob"), tmp_path)
     write_output([judged("ada", SOFTMAX)], people("ada"), tmp_path)
-    assert len(files_of("bob", tmp_path)) == 3
+    assert len(files_of("bob", tmp_path)) == 4
 
 
 def test_what_somebody_else_has_put_there_stays(tmp_path):

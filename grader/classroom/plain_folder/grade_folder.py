@@ -123,7 +123,7 @@ def _tell(graded: list[StudentWork], page: Path, say: Say) -> int:
     _tell_list("Waiting for a machine that can judge it (points open, neither 0 nor full)", waiting, say)
     _tell_list("Not graded, for the student to mend", problems, say)
     _tell_list("Not graded, a fault here and not a student's", faults, say)
-    say(f"{page.parent}/: summary.csv, totals.csv, items.csv, students/, exports/")
+    say(f"{page.parent}/: summary.csv, totals.csv, items.csv, feedback/, students/, exports/")
     if faults:
         say("Next: mend the fault (course doctor), then run the same command: it judges what is missing.")
         return 1

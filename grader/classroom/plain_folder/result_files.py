@@ -1,6 +1,7 @@
 """The files that `course grade SUBMISSIONS --out RESULTS` writes: a JSON per submission, tables, exports.
 
 students/STUDENT/03_softmax.json     the judge's result, with student, exercise, status and note
+feedback/STUDENT/03_softmax.html     what the student may see of it
 summary.csv, items.csv, totals.csv   a row per student and exercise; per item of it; per student
 exports/canvas.csv, moodle.csv       a row per student, a column per exercise
 exports/gradescope/, exports/junit/  a file per student and exercise
@@ -26,12 +27,18 @@ from grader.classroom.export_formats import (
 )
 from grader.classroom.json_text import json_text
 from grader.classroom.names import Person
+from grader.classroom.plain_folder.feedback import feedback_page
 from grader.classroom.student_work import Judged, StudentWork
 from grader.explain.verdict import NOT_ATTEMPTED
 from grader.files import remove_unfinished
 
 # The folders that hold a folder per student, and how the paths of our files in the student's folder look.
-OF_STUDENTS = {"students": "{id}.json", "exports/gradescope": "{id}/results.json", "exports/junit": "{id}.xml"}
+OF_STUDENTS = {
+    "students": "{id}.json",
+    "feedback": "{id}.html",
+    "exports/gradescope": "{id}/results.json",
+    "exports/junit": "{id}.xml",
+}
 WRITERS = 8  # threads: thousands of small files, and each has to reach the disk or a share
 
 
@@ -76,6 +83,7 @@ def _remove_others(folder: Path, files: str, students: Mapping[str, Person]) -> 
 
 def _write_work(one: StudentWork, out: Path) -> None:
     write_changed(out / "students" / one.student / f"{one.exercise}.json", _result_text(one))
+    write_changed(out / "feedback" / one.student / f"{one.exercise}.html", feedback_page(one))
     write_changed(out / "exports/gradescope" / one.student / one.exercise / "results.json", _gradescope_text(one))
     write_changed(out / "exports/junit" / one.student / f"{one.exercise}.xml", _junit_text(one))
 
