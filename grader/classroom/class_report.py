@@ -226,7 +226,8 @@ def _add_alike(section: Section, folder: Folder, judged: list[Judged]) -> None:
     students: dict[str, list[str]] = defaultdict(list)
     for one in worked:
         students[one.text.key].append(one.student)
-    section.same = [group for group in students.values() if len(group) > 1]
+    together = {one.together for one in worked}
+    section.same = [group for group in students.values() if len(group) > 1 and tuple(sorted(group)) not in together]
     solution = folder.solution_file.read_text(encoding="utf-8")
     works = {one.student: one.text.text for one in worked if students[one.text.key][0] == one.student}
     section.pairs = near_identical(works, stub_text(solution), solution)[:MOST_PAIRS]

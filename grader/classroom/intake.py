@@ -61,14 +61,14 @@ def take_in(source: Path, submitted: Path, notebooks: dict[str, list[str]], rost
     with sent(source) as files:
         by_folder, unnamed = submitters(files), []
         for one in _named(files, names, intake):
-            people = _people(one.owner, names, by_folder)
-            for student in people:
+            people = names.people_of(one.owner, by_folder, one.owner.name)
+            for student in (as_folder(person.id) for person, _ in people):
                 if one.name:
                     assignment = _assignment(one.file.path, one.name, notebooks)
                     found.setdefault((student, assignment, one.name), []).append(one)
                 else:
                     unnamed.append((student, one))
-            intake.unknown |= {student for student, person in people.items() if person is None}
+            intake.unknown |= {as_folder(person.id) for person, is_known in people if not is_known}
         assignments = {assignment for _, assignment, _ in found} or set(notebooks)
         for (student, assignment, name), held in found.items():
             if len({one.owner.place for one in held}) > 1:
@@ -98,13 +98,6 @@ def _named(files: list[File], names: Names, intake: Intake) -> Iterator[_Sent]:
             intake.ignored.append(str(file.path))
             continue
         yield _Sent(file, owner, chosen, *(names.exercise_of(chosen) or ("", "")))
-
-
-def _people(owner: Owner, names: Names, by_folder: dict[str, list[Person]]) -> dict[str, Person | None]:
-    """Returns whose a file is, by the names of their folders; None for who is not in the roster."""
-    told = by_folder.get(owner.name) or [Person(owner.name, platform_id=owner.number)]
-    found = [(one, names.known(one.id, one.platform_id) or names.known(one.email)) for one in told]
-    return {known.id if known else as_folder(one.id): known for one, known in found}
 
 
 def _targets(name: str, held: list[_Sent]) -> list[tuple[str, _Sent]]:

@@ -106,6 +106,23 @@ class Names:
         place = folders if top else (*folders, who, participant)
         return Owner(who, number, participant, hand_in, place), path.name if top else rest
 
+    def people_of(self, owner: Owner, by_folder: dict[str, list[Person]], id: str) -> list[tuple[Person, bool]]:
+        """Returns whose a file is, and of each whether the roster has that student.
+
+        Several handed in together where Gradescope says so, or the name is "ada+bob". `by_folder`: as `submitters`
+        returns it. `id`: of a student whom the roster does not have.
+        """
+        parts = [part.strip() for part in owner.name.split("+")]
+        told = by_folder.get(owner.name) or [Person(id, platform_id=owner.number)]
+        if len(parts) > 1 and all(parts) and not owner.participant and self.known(owner.name) is None:
+            told = [Person(part) for part in parts]
+        name = owner.name if len(told) == 1 else ""
+        found = [
+            (one, self.known(one.email) or self.known(one.id, one.platform_id) or (self.known(name) if name else None))
+            for one in told
+        ]
+        return [(known or one, known is not None) for one, known in found]
+
     def _before_exercise(self, name: str) -> tuple[str, str]:
         """Returns a file's name in two, where an exercise's begins in it, or what may be one misspelt; else ""."""
         if self.exercise_of(name):

@@ -319,3 +319,18 @@ def test_gradescopes_folders_belong_to_whom_it_names(folder):
     found, ignored = read(folder)
     assert (list(found), ignored) == (["1001", "bob@example.org"], [])
     assert all(one.text.text == TEXT.decode() for one in found.values())
+
+
+def test_one_hand_in_of_several_is_everyones_and_accuses_nobody(folder, judged_by):
+    judged_by(judged)
+    folder.put("ada+bob", "", {"masked_add.py": TEXT})
+    (folder.path / "cem+dan_masked_add.py").write_bytes(TEXT + b"# another\n")
+    folder.put("+eve", "", {"masked_add.py": TEXT + b"# of one\n"})
+    folder.here("--only", "01")
+    notes = {row["student"]: row["note"] for row in folder.table()}
+    assert notes["ada"] == notes["bob"] == "Handed in together by ada, bob."
+    assert (notes["cem"], notes["'+eve"]) == ("Handed in together by cem, dan.", "")
+    assert "the same text to the letter" not in (folder.out / "report.html").read_text(encoding="utf-8")
+    (folder.path / "gus_masked_add.py").write_bytes(TEXT)
+    folder.here("--only", "01")
+    assert "the same text to the letter: ada, bob, gus" in (folder.out / "report.html").read_text(encoding="utf-8")

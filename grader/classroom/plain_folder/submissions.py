@@ -43,6 +43,7 @@ class _Sent:
 
     named: dict[str, list[File]] = field(default_factory=lambda: defaultdict(list))
     unnamed: list[File] = field(default_factory=list)
+    together: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # with whom, by exercise
 
 
 def read_submissions(
@@ -91,8 +92,10 @@ def _by_student(files: list[File], names: Names, only: Folder | None, found: Sub
     by_student: defaultdict[str, _Sent] = defaultdict(_Sent)
     for owner, chosen, file in owned:
         name, _ = names.exercise_of(chosen) or ("", "")
-        for id in _ids(owner, names, numbers, by_folder, found):
+        ids = _ids(owner, names, numbers, by_folder, found)
+        for id in ids:
             sent_by = by_student[id]
+            sent_by.together[name] |= set(ids)
             (sent_by.named[name] if name else sent_by.unnamed).append(replace(file, turn=int(owner.hand_in or 0)))
     return by_student
 
@@ -110,9 +113,7 @@ def _ids(
     """
     alone = len(numbers.get(owner.name, ())) < 2 or not owner.participant
     own_id = owner.name if alone else f"{owner.name}_{owner.participant}"
-    told = by_folder.get(owner.name) or [Person(own_id, platform_id=owner.number)]
-    people = [names.known(one.email) or names.known(owner.name if one.id == own_id else one.id, one.platform_id) or one
-              for one in told]  # fmt: skip
+    people = [person for person, _ in names.people_of(owner, by_folder, own_id)]
     for person in people:
         found.people.setdefault(person.id, person)
     return [person.id for person in people]
@@ -127,4 +128,7 @@ def _work(student: str, by: _Sent, exercise: Folder, stubs: dict[Folder, str]) -
         meant = [file for file in unnamed if not by.named or exercise.id in file.path.parts]
         hand_in = HandIn(problem=expected(exercise.name, unnamed), absent=not meant)
     text = None if hand_in.text is None else Text(exercise, hand_in.text, None)
-    return StudentWork(student=student, exercise=exercise.id, hand_in=hand_in, text=text)
+    together = tuple(sorted(by.together.get(exercise.name, ())))
+    if len(together) > 1:
+        hand_in.notes.append(f"Handed in together by {', '.join(together)}.")
+    return StudentWork(student=student, exercise=exercise.id, hand_in=hand_in, text=text, together=together)
