@@ -197,3 +197,28 @@ def _needs(*names: str) -> None:
     for name in names:
         if not find_spec(name):
             raise click.ClickException(f"{name} is missing: {command_for('classroom')}")
+
+
+@click.command(short_help="autograder 03: a zip that lets Gradescope judge each upload")
+@click.argument("exercise", metavar="NN")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="ZIP", help="the file")
+def autograder(exercise: str, out: Path) -> None:
+    """Writes Gradescope's autograder for an exercise: upload it as the assignment's. The container installs the course
+    when it is built, and judges without a network and without a GPU.
+
+    \b
+    Example:  course autograder 03 --out softmax.zip
+    """
+    from grader.classroom.autograder import write_zip
+    from grader.classroom.rubric import SPEED, points_of
+    from grader.show.terminal import say
+
+    (folder,) = chosen((exercise,))
+    points = {item: worth for item, worth in points_of([folder])[folder.id].items() if item != SPEED}
+    try:
+        write_zip(folder, out)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
+    told = ", ".join(f"{item} {worth:g}" for item, worth in points.items())
+    say(f"{out}: {out.stat().st_size / (1 << 20):.1f} MB, {sum(points.values()):g} points ({told}) without a GPU")
+    say("Next: in Gradescope make a programming assignment of these points, and upload the zip as its autograder.")
