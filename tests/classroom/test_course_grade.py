@@ -109,7 +109,7 @@ def test_a_class_is_graded_by_one_command_at_a_time(week):
     with alone_in(week.path):
         said = week.here("course", "grade", status=1)
     assert f"{week.path} is being graded, by " in said and ", process " in said and "Nothing was graded." in said
-    assert "1 hand-ins entered" in week.here("course", "grade")
+    assert "1 hand-in entered" in week.here("course", "grade")
 
 
 def test_a_folder_that_was_held_by_a_process_that_is_gone_is_free(tmp_path):

@@ -152,7 +152,8 @@ def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, li
         ]
     submitted = Path(coursedir.root, coursedir.submitted_directory)
     intake = take_in(source, submitted, assignments, roster)
-    say(f"{source}: {intake.taken} files of {len(intake.students)} students taken, {intake.unchanged} known already.")
+    taken, students = _several(intake.taken, "file"), _several(len(intake.students), "student")
+    say(f"{source}: {taken} of {students} taken, {intake.unchanged} known already.")
     if intake.unknown and roster:
         names = ", ".join(sorted(intake.unknown))
         say(f"  Not in the roster, kept under the name that the export gives: {names}")
@@ -284,8 +285,13 @@ def _into_gradebook(app: NbGrader, entries: list[Entry], say: Say) -> set[tuple[
             os.chdir(here)
     failed = {(e.student, e.assignment) for e in entries if _is_stale(coursedir, e)}
     tried = sum(map(len, stale.values()))
-    say(f"{tried - len(failed)} hand-ins entered into the gradebook, {_folders(entries) - tried} unchanged.")
+    entered = _several(tried - len(failed), "hand-in")
+    say(f"{entered} entered into the gradebook, {_folders(entries) - tried} unchanged.")
     return failed
+
+
+def _several(count: int, name: str) -> str:
+    return f"{count} {name}{'s' * (count != 1)}"
 
 
 def _folders(entries: list[Entry]) -> int:
