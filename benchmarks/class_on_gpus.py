@@ -152,7 +152,7 @@ def main() -> None:
 
 def told(count: int, took: Took, out: Path, first: dict) -> None:
     """`first` keeps the first run's figures, for the others to be compared with."""
-    with (out / "summary.csv").open(encoding="utf-8", newline="") as lines:
+    with (out / "summary.csv").open(encoding="utf-8-sig", newline="") as lines:
         hand_ins = [row for row in csv.DictReader(lines) if row["status"] != "missing"]
     each, verdicts = count * took.seconds / len(hand_ins), tests_of(out)
     stored = [path.stat().st_mtime for path in out.glob("texts/*/*.json")]

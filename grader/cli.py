@@ -44,6 +44,7 @@ COMMANDS = {
     "gate": "grader.author.author_commands:gate",
     "notebooks": "grader.classroom.class_commands:notebooks",
     "grade": "grader.classroom.class_commands:grade",
+    "autograder": "grader.classroom.class_commands:autograder",
 }
 
 

@@ -25,7 +25,7 @@ def test_the_roofline_is_that_of_the_figures():
 
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_each_exercise_has_its_dot(folder):
-    assert folder.number in WORK, f"docs/roofline.py: WORK lacks {folder.id}"
+    assert folder.number in WORK or folder.number not in FIGURES, f"docs/roofline.py: WORK lacks {folder.id}"
 
 
 @pytest.mark.parametrize("number", WORK)

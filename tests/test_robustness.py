@@ -56,6 +56,10 @@ SENTENCES = {
         RIGHT.replace("tl.arange(0, BLOCK_N)", "range(BLOCK_N)"),
         "Python's range is no tile: tl.arange(0, BLOCK_N) makes one (line 8).",
     ),
+    "a notebook's command": (f"{RIGHT}%matplotlib inline\n", "is a command of notebooks and no Python"),
+    "a notebook's call of a shell": (f"!nvidia-smi\n{RIGHT}", "Line 1 of masked_add.py is a command of notebooks"),
+    "a notebook": ('{"cells": [], "a": false}', "masked_add.py is a notebook, saved under the name of a Python file"),
+    "a notebook as Jupyter writes it": ('{\n "cells": [],\n "a": false\n}', "masked_add.py is a notebook, saved"),
     "null byte": (RIGHT + "\0", "is not valid Python"),
     "import error": (
         f"import nonexistent_package\n{RIGHT}",

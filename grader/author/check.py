@@ -15,7 +15,7 @@ from pathlib import Path
 from grader.author import first_tests, proof, proving
 from grader.author.choice import ProofChoice
 from grader.author.mutants import BadMutant, mutants_of
-from grader.course.folder import Folder
+from grader.course.folder import Folder, path_of
 from grader.course.mistakes import causes_of
 from grader.course.regions import marked_regions
 from grader.explain.causes import Cause
@@ -115,6 +115,17 @@ def _static_complaints(folder: Folder) -> Iterator[str]:
                 yield f"{_shown(path, folder)} has {count} kernel{'s' * (count != 1)}; {least} are the least"
     yield from _hint_complaints(folder)
     yield from _lesson_complaints(folder)
+    yield from _path_complaints(folder)
+
+
+def _path_complaints(folder: Folder) -> Iterator[str]:
+    """Yields the places outside of the exercise's own folders that do not have it: the path, and the roofline of 00."""
+    if folder.id not in path_of(folder.root):
+        yield f"course.md has no row of {folder.id}: the path through the course leaves it out"
+    roofline = folder.root / "docs" / "roofline.py"
+    timed = folder.solution_file.with_name("ladder.json").exists() and roofline.exists()
+    if timed and f'"{folder.number}": ' not in roofline.read_text(encoding="utf-8"):
+        yield f"docs/roofline.py: WORK lacks {folder.number}, whose speed is measured"
 
 
 def _stub_complaints(folder: Folder) -> Iterator[str]:

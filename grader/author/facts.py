@@ -236,7 +236,7 @@ def _stated_data(exercise: Exercise, stated: dict) -> list[Recipe]:
         elif isinstance(value, int | float):
             found.append(value)
         else:
-            raise NoFact(f"`call`: {name} is numbers, or a shape such as '3 x 5'")
+            raise NoFact(f"`call`: {name} is a list of numbers, a number without quotes, or a shape such as '3 x 5'")
     return found
 
 

@@ -83,6 +83,8 @@ def _write_class(exercises: tuple[str, ...], out: Path, assignment: str | None, 
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="RESULTS",
               help="judge a folder of submissions without nbgrader; results, tables and a report go here")  # fmt: skip
 @click.option("--only", "only", multiple=True, metavar="NN", help="with --out: only this exercise (repeatable)")
+@click.option("--roster", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="CSV",
+              help="with --out: the class's students, in nbgrader's columns; each has a row then")  # fmt: skip
 @click.option("--from", "sources", multiple=True, type=click.Path(path_type=Path, exists=True), metavar="PATH",
               help="a zip or folder of a learning platform, taken into submitted/ first")  # fmt: skip
 @click.option("--student", "students", multiple=True, metavar="ID", help="only this student (repeatable)")
@@ -97,7 +99,7 @@ def _write_class(exercises: tuple[str, ...], out: Path, assignment: str | None, 
 @click.option("--mend", is_flag=True, help="let feedback tell the line in which one change makes wrong calls right; "
               "what has a result keeps its feedback")  # fmt: skip
 @click.option("--db", default="", metavar="URL", help="nbgrader's gradebook, if not that of nbgrader_config.py")
-def grade(what, out, only, sources, students, regrade, isolation, jobs, scheduler, no_speed, mend, db) -> None:
+def grade(what, out, only, roster, sources, students, regrade, isolation, jobs, scheduler, no_speed, mend, db) -> None:
     """Judges the hand-ins of a class and puts the verdicts into nbgrader's gradebook. Run it in the class's folder.
     With --out: judges a folder of submissions, STUDENT/softmax.py or the like, and writes the results there.
 
@@ -117,7 +119,9 @@ def grade(what, out, only, sources, students, regrade, isolation, jobs, schedule
     try:
         if out is not None:
             _refuse_with_out({"--from": sources, "--student": students, "--db": db})
-            raise SystemExit(_grade_folder(what, out, only, again, how, no_speed))
+            raise SystemExit(_grade_folder(what, out, only, roster, again, how, no_speed))
+        if roster:
+            raise click.UsageError("--roster belongs to --out; here, nbgrader has the list: nbgrader db student import")
         if only:
             raise click.UsageError("--only belongs to --out; here, name the assignments: course grade 03_softmax")
         if no_speed:
@@ -149,7 +153,8 @@ def _grade_class(assignments, sources, students, again, how, db) -> int:
     return grade_class(Choice(assignments, students, sources, again, how, db), say)
 
 
-def _grade_folder(what, out, only, again, how, no_speed) -> int:
+def _grade_folder(what, out, only, roster, again, how, no_speed) -> int:
+    from grader.classroom.names import read_roster
     from grader.classroom.plain_folder.grade_folder import FolderChoice, grade_folder
     from grader.show.terminal import say
 
@@ -163,7 +168,10 @@ def _grade_folder(what, out, only, again, how, no_speed) -> int:
     if out.resolve() == source.resolve():
         raise click.ClickException(f"--out {out}: results would lie among the hand-ins. Name another folder.")
     chosen_ones = tuple(chosen(only)) if only else ()
-    return grade_folder(FolderChoice(source, out, tuple(chosen(())), chosen_ones, again, how, not no_speed), say)
+    people = tuple(read_roster(roster)) if roster else ()
+    return grade_folder(
+        FolderChoice(source, out, tuple(chosen(())), people, chosen_ones, again, how, not no_speed), say
+    )
 
 
 def _refuse_with_out(given: dict[str, object]) -> None:
@@ -189,3 +197,28 @@ def _needs(*names: str) -> None:
     for name in names:
         if not find_spec(name):
             raise click.ClickException(f"{name} is missing: {command_for('classroom')}")
+
+
+@click.command(short_help="autograder 03: a zip that lets Gradescope judge each upload")
+@click.argument("exercise", metavar="NN")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="ZIP", help="the file")
+def autograder(exercise: str, out: Path) -> None:
+    """Writes Gradescope's autograder for an exercise: upload it as the assignment's. The container installs the course
+    when it is built, and judges without a network and without a GPU.
+
+    \b
+    Example:  course autograder 03 --out softmax.zip
+    """
+    from grader.classroom.autograder import write_zip
+    from grader.classroom.rubric import SPEED, points_of
+    from grader.show.terminal import say
+
+    (folder,) = chosen((exercise,))
+    points = {item: worth for item, worth in points_of([folder])[folder.id].items() if item != SPEED}
+    try:
+        write_zip(folder, out)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or out}: {error.strerror}") from None
+    told = ", ".join(f"{item} {worth:g}" for item, worth in points.items())
+    say(f"{out}: {out.stat().st_size / (1 << 20):.1f} MB, {sum(points.values()):g} points ({told}) without a GPU")
+    say("Next: in Gradescope make a programming assignment of these points, and upload the zip as its autograder.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.classroom.rubric import medals_of, title_of
-from grader.classroom.similarity import Pair, near_identical
+from grader.classroom.similarity import Pair, copies, near_identical
 from grader.classroom.student_work import MISSING, NOT_GRADED, Judged, StudentWork
 from grader.course.folder import Folder
 from grader.course.regions import stub_text
@@ -18,7 +19,7 @@ from grader.files import write_whole
 from grader.show.html_page import rendered
 
 TEMPLATE = Path(__file__).with_name("templates") / "class_report.html"
-MOST_CAUSES, MOST_PAIRS, MOST_NAMES, MOST_BARS = 8, 40, 12, 25
+MOST_CAUSES, MOST_PAIRS, MOST_BARS = 8, 40, 25
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Section:
     """All that the page says about an exercise."""
 
     id: str
-    states: dict[str, int]  # the number of students by state, a name in STATES
+    states: dict[str, list[str]]  # the students by state, a name in STATES
     bars: list[Bar] = field(default_factory=list)
     possible: float = 0
     open: float = 0  # the most points that are not decided for any student
@@ -66,6 +67,8 @@ class Section:
     hard_tests: list[tuple[str, int, int]] = field(default_factory=list)  # name, number of failures, number judged
     same: list[list[str]] = field(default_factory=list)  # students who share a text
     pairs: list[Pair] = field(default_factory=list)
+    copied: list[str] = field(default_factory=list)  # students who hand in a kernel of the course to the letter
+    renamed: list[str] = field(default_factory=list)  # the same, but for names, comments and layout
 
     @property
     def title(self) -> str:
@@ -73,7 +76,7 @@ class Section:
 
     @property
     def total(self) -> int:
-        return sum(self.states.values())
+        return sum(map(len, self.states.values()))
 
 
 PASSED, CORE_PASSED, PARTLY_RIGHT = "passed", "core passed", "partly right"
@@ -81,7 +84,8 @@ NOTHING_RIGHT, EMPTY = "nothing right", "not attempted"
 STATES = (PASSED, CORE_PASSED, PARTLY_RIGHT, NOTHING_RIGHT, EMPTY, NOT_GRADED, MISSING)
 
 
-def write_report(graded: list[StudentWork], course: Path, path: Path) -> Path:
+def write_report(graded: list[StudentWork], course: Path, path: Path, ignored: Sequence[str] = ()) -> Path:
+    """Writes the page. `ignored`: what was sent and names no student and exercise."""
     exercises = sorted({one.exercise for one in graded})
     sections = [_section(Folder(course / "exercises" / id), [one for one in graded if one.exercise == id])
                 for id in exercises]  # fmt: skip
@@ -93,18 +97,51 @@ def write_report(graded: list[StudentWork], course: Path, path: Path) -> Path:
         faults=[one for one in graded if one.fault],
         waiting=[one for one in graded if one.open and not one.fault],
         problems=[one for one in graded if one.hand_in.problem and not one.hand_in.absent],
+        ignored=ignored,
         noted=[one for one in graded if one.hand_in.notes],
+        rows=_rows(graded, exercises),
+        exercises=exercises,
         states=STATES,
-        most_names=MOST_NAMES,
         when=datetime.now(UTC),
     )
     write_whole(path, page)
     return path
 
 
+@dataclass
+class Cell:
+    """A student's work on an exercise, for the table. `points`: "17", "11 + 4 open", "" where nothing is judged."""
+
+    points: str
+    state: str
+    note: str
+
+
+def _rows(graded: list[StudentWork], exercises: list[str]) -> list[tuple[str, list[Cell | None], str]]:
+    """Returns a row per student: the id, a cell per exercise, None where there is none, and the sum of points."""
+    works: dict[str, dict[str, StudentWork]] = defaultdict(dict)
+    for one in graded:
+        works[one.student][one.exercise] = one
+    sums = {student: [one.judged.points for one in by.values() if one.judged] for student, by in works.items()}
+    return [
+        (student, [_cell(by.get(id)) for id in exercises], f"{sum(sums[student]):g}" if sums[student] else "")
+        for student, by in sorted(works.items())
+    ]
+
+
+def _cell(one: StudentWork | None) -> Cell | None:
+    if one is None:
+        return None
+    points = f"{one.judged.points:g}" if one.judged else ""
+    open_points = f" + {one.judged.open_points:g} open" if one.judged and one.open else ""
+    return Cell(points + open_points, _state(one), one.note)
+
+
 def _section(folder: Folder, graded: list[StudentWork]) -> Section:
-    counts = Counter(_state(one) for one in graded)
-    section = Section(folder.id, counts)
+    students: dict[str, list[str]] = {state: [] for state in STATES}
+    for one in graded:
+        students[_state(one)].append(one.student)
+    section = Section(folder.id, students)
     section.medals = ", ".join(
         f"{count} {name}" for count, name in medals_of(one.result for one in graded if one.result)
     )
@@ -116,7 +153,7 @@ def _section(folder: Folder, graded: list[StudentWork]) -> Section:
         section.bars = _bars([one.points for one in judged], section.possible)
         section.causes, section.other_causes = _causes(judged)
         section.hard_tests = _hard_tests(judged)
-        section.same, section.pairs = _alike(folder, judged)
+        _add_alike(section, folder, judged)
     return section
 
 
@@ -183,15 +220,20 @@ def _hard_tests(judged: list[Judged]) -> list[tuple[str, int, int]]:
     return [(title, count, total[title]) for title, count in failed.most_common(8)]
 
 
-def _alike(folder: Folder, judged: list[Judged]) -> tuple[list[list[str]], list[Pair]]:
-    """Returns the groups of students who handed in exactly the same text, and at most MOST_PAIRS pairs of students
-    whose texts differ but are nearly the same.
-    """
+def _add_alike(section: Section, folder: Folder, judged: list[Judged]) -> None:
+    """Adds who handed in the same text, nearly the same, at most MOST_PAIRS pairs, or a kernel that the course has."""
     worked = [one for one in judged if one.result["outcome"] != NOT_ATTEMPTED]
     students: dict[str, list[str]] = defaultdict(list)
     for one in worked:
         students[one.text.key].append(one.student)
-    same = [group for group in students.values() if len(group) > 1]
+    together = {one.together for one in worked}
+    section.same = [group for group in students.values() if len(group) > 1 and tuple(sorted(group)) not in together]
     solution = folder.solution_file.read_text(encoding="utf-8")
     works = {one.student: one.text.text for one in worked if students[one.text.key][0] == one.student}
-    return same, near_identical(works, stub_text(solution), solution)[:MOST_PAIRS]
+    section.pairs = near_identical(works, stub_text(solution), solution)[:MOST_PAIRS]
+    shipped = [
+        solution,
+        *(path.read_text(encoding="utf-8") for path in folder.solution_file.parent.glob("accepted/*.py")),
+    ]
+    everyone = {one.student: one.text.text for one in worked}
+    section.copied, section.renamed = copies(everyone, stub_text(solution), shipped)

@@ -51,9 +51,13 @@ class Scores:
     email: str | None = None
 
 
-def csv_of(rows: Iterable[list]) -> str:
-    """Returns a table as CSV with every text quoted."""
+def csv_of(rows: Iterable[list], for_people: bool = False) -> str:
+    """Returns a table as CSV with every text quoted.
+
+    `for_people`: with the mark by which Excel knows UTF-8, and without which it shows other letters.
+    """
     text = io.StringIO()
+    text.write("\ufeff" if for_people else "")
     csv.writer(text, quoting=csv.QUOTE_NONNUMERIC).writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue()
 
@@ -74,6 +78,18 @@ def moodle_rows(columns: Iterable[str], students: Iterable[Scores], emails: bool
     yield ["ID number", *(["Email address"] if emails else []), *columns]
     for one in students:
         yield [one.platform_id or one.id, *([one.email] if emails else []), *one.scores]
+
+
+def totals_rows(possible: Mapping[str, float | None], students: Iterable[Scores]) -> Iterator[list]:
+    """Yields a row per student: the scores by column, their sum, and how many of them there are not.
+
+    `possible`: the most points, by column.
+    """
+    yield ["student", "name", *possible, "total", "of", "not graded"]
+    for one in students:
+        known = [score for score in one.scores if score is not None]
+        total = [round(sum(known), 2), sum(points or 0 for points in possible.values())]
+        yield [one.id, one.name, *one.scores, *total, len(one.scores) - len(known)]
 
 
 def _cell(value: object) -> object:

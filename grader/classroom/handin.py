@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from grader.classroom.cell_names import SOLUTION_CELL
+from grader.classroom.names import Names
 from grader.classroom.patience import is_away
+from grader.classroom.sent_files import MOST_BYTES as MOST_BYTES_SENT
+from grader.classroom.sent_files import File, files_in
 from grader.learn.notebooks.cells import magic_of
 from grader.submission.text import MOST_BYTES
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-MOST_NOTEBOOK_BYTES = 64 << 20
+MOST_TOLD = 5  # files that may have been meant
+OF_NBGRADER = ("timestamp.txt", "submission_secret.txt")
+WRITES = re.compile(  # the beginning of a cell that saves the rest of it
+    r"(?:[ \t]*(?:#.*|%%?(?!(?:write)?file\b).*)?\n)*[ \t]*%%(?:write)?file[ \t]+(?P<file>\S+)[^\n]*(?:\n|$)"
+)
+PYTHON = re.compile(rb"^(?:def|import|from) ", re.MULTILINE)
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
@@ -41,61 +50,85 @@ class Unreadable(Exception):
     """Raised for a file that cannot be judged; the message completes "softmax.ipynb ..."."""
 
 
+@dataclass
+class _Read:
+    """A file of a hand-in, as it was read. `problem` and `notes` as in HandIn."""
+
+    file: File
+    text: str | None = None
+    problem: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
 def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] = ()) -> HandIn:
     """Returns the hand-in for exercise `name` in a student's folder. Raises OSError where a share is away.
 
-    `stub`: the text of the released solution cell. `siblings`: the other exercises of the assignment, whose files lie
-    in the same folder.
+    `stub`: the text of the released solution cell. `siblings`: all exercises of the assignment, whose files lie in
+    the same folder.
     """
-    found: dict[str, str] = {}
-    problems: list[str] = []
-    notes: list[str] = []
-    for path in (folder / f"{name}.ipynb", folder / f"{name}.py"):
-        text = _text_of(path, notes, problems)
-        if text is not None:
-            found[path.name] = text
-    if problems and not found:
-        return HandIn(problem="; ".join(problems))
-    if not found:
-        others = _other_files(folder, (name, *siblings))
-        there = f"; there is {', '.join(others[:5])}" if others else ""
-        return HandIn(problem=f"{name}.ipynb or {name}.py was expected{there}", absent=not others)
-    chosen = _chosen(folder, found, stub, notes)
-    return HandIn(_of_a_size(chosen, found[chosen], notes), notes=[*notes, *problems])
+    files, names = files_in(folder) if folder.is_dir() else [], Names((name, *siblings))
+    meant = {file.path: (names.exercise_of(file.path.name) or ("",))[0] for file in files}
+    others = [file for file in files if not meant[file.path] and file.path.name not in OF_NBGRADER]
+    hand_in = hand_in_of([file for file in files if meant[file.path] == name], others, name, stub)
+    missing = [each for each in siblings if each not in meant.values()] if hand_in.text is not None else []
+    hand_in.notes += [f"{each} of this assignment was not handed in and counts 0." for each in missing]
+    return hand_in
 
 
-def read_file(path: Path) -> HandIn:
-    """Returns the hand-in that consists of this file. Raises OSError where a share is away."""
-    problems: list[str] = []
-    notes: list[str] = []
-    text = _text_of(path, notes, problems)
-    if text is None:
-        return HandIn(problem="; ".join(problems))
-    return HandIn(_of_a_size(path.name, text, notes), notes=notes)
+def hand_in_of(files: list[File], others: list[File], name: str, stub: str) -> HandIn:
+    """Returns the hand-in that is one of these files: the best that can be read, that was worked on, that is newest.
 
-
-def _text_of(path: Path, notes: list[str], problems: list[str]) -> str | None:
-    """Returns the text of a hand-in's file; None where there is no file or a placeholder, and where it cannot be read.
-
-    `problems` then says why it cannot be read. Raises OSError where a share is away.
+    Notes say why each that differs was not judged. `others`: files that name no exercise; they are told where there is
+    none that does. Raises OSError where a share is away.
     """
+    read = [one for file in files if (one := _read(file, name, stub)) is not None]
+    if not read:
+        return HandIn(problem=expected(name, others), absent=not others)
+    best = max(read, key=lambda one: (one.text is not None, is_worked_on(one.text or "", stub), _age(one)))
+    if best.text is None:
+        return HandIn(problem="; ".join(one.problem for one in read))
+    differing = [one for one in read if one.text != best.text]
+    notes = [f"{one.file.path} was not judged: {_why_not(one, best, stub)}." for one in differing]
+    return HandIn(_of_a_size(best.file.path.name, best.text, notes), notes=[*best.notes, *notes])
+
+
+def expected(name: str, others: list[File]) -> str:
+    """Returns the sentence for a hand-in that is not there, with the files that may have been meant."""
+    told = [f"{file.path} ({file.problem})" if file.problem else str(file.path) for file in others[:MOST_TOLD]]
+    return f"{name}.ipynb or {name}.py was expected{'; there is ' if told else ''}{', '.join(told)}"
+
+
+def _read(file: File, name: str, stub: str) -> _Read | None:
+    """Returns what a file holds; None for a placeholder. Raises OSError where a share is away."""
+    read = _Read(file)
     try:
-        if path.is_symlink():
-            raise Unreadable("is a link; hand in the file itself")
-        if not path.exists():
+        if file.problem:
+            raise Unreadable(file.problem)
+        if file.size > MOST_BYTES_SENT:
+            raise Unreadable(f"has {file.size >> 20} MB; hand in the kernel, or clear the notebook's outputs")
+        data = file.read()
+        if _is_placeholder(data):
             return None
-        if not path.is_file():
-            raise Unreadable("is not a file")
-        if is_placeholder(path):
-            return None
-        return (notebook_text if path.suffix == ".ipynb" else script_text)(path, notes)
+        read.text = _text_of(file, data, name, stub, read.notes)
     except Unreadable as unreadable:
-        problems.append(f"{path.name} {unreadable}")
+        read.problem = f"{file.path.name} {unreadable}"
     except OSError as error:
         if is_away(error):  # never the student's fault
             raise
-        problems.append(f"{path.name} cannot be read ({error.strerror or type(error).__name__})")
-    return None
+        read.problem = f"{file.path.name} cannot be read ({error.strerror or type(error).__name__})"
+    return read
+
+
+def _age(read: _Read) -> tuple[int, float]:
+    return read.file.turn, read.file.time
+
+
+def _why_not(other: _Read, best: _Read, stub: str) -> str:
+    if other.text is None:
+        return other.problem
+    if is_worked_on(best.text or "", stub) and not is_worked_on(other.text, stub):
+        return f"it is the empty exercise, and {best.file.path} is not"
+    return f"{best.file.path} is {'newer' if _age(best) > _age(other) else 'as new'}"
 
 
 def _of_a_size(name: str, text: str, notes: list[str]) -> str:
@@ -105,37 +138,82 @@ def _of_a_size(name: str, text: str, notes: list[str]) -> str:
     return f"# This file had {len(text)} characters.\n"
 
 
-def notebook_text(path: Path, notes: list[str]) -> str:
-    """Returns the text of the last solution cell, without its %%writefile line.
+def _text_of(file: File, data: bytes, name: str, stub: str, notes: list[str]) -> str:
+    """Returns the text of a script, or of a notebook's solution cell, whatever the file's name ends in.
 
-    A note is added, and a blank line returned, where the notebook has no solution cell. Raises Unreadable.
+    Raises Unreadable.
     """
-    cells = _cells(path)
-    name = path.stem
-    marked = [text for cell, text in cells if _grade_id(cell) == SOLUTION_CELL]
+    if not data:
+        raise Unreadable("is empty (0 bytes); hand in again")
+    called, named_so = file.path.name, ".ipynb" in file.path.name.lower()
+    try:
+        cells = _cells(data)
+    except Unreadable:
+        if named_so and not PYTHON.search(data):
+            raise
+        if named_so:
+            notes.append(f"{called} is Python text and no notebook; it was read as a .py file.")
+        return script_text(data)
+    if not named_so:
+        notes.append(f"{called} is a notebook and no Python text; it was read as a notebook.")
+    return _solution_of(cells, called, name, stub, notes)
+
+
+def _solution_of(cells: list[tuple[dict, str]], file: str, name: str, stub: str, notes: list[str]) -> str:
+    """Returns the text of the last solution cell that was worked on, without its %%writefile line.
+
+    If none was, another cell that writes the same file counts. A note is added where it is not plain what counts; a
+    blank line is returned where there is no such cell. Raises Unreadable for another exercise's notebook.
+    """
     magic = magic_of(name)
-    found = marked or [text for _, text in cells if text.lstrip().startswith(magic)]
-    if not found:
+    written = [(_grade_id(cell) == SOLUTION_CELL, *_written(text)) for cell, text in cells]
+    marked = [text for is_marked, _, text in written if is_marked]
+    others = [text for is_marked, target, text in written if not is_marked and target == f"{name}.py"]
+    targets = {target for is_marked, target, _ in written if is_marked and target}
+    if targets and not others and f"{name}.py" not in targets and not any(f"def {name}(" in text for text in marked):
+        raise Unreadable(f"is another exercise's notebook, it writes {min(targets)}; hand in that of {name}")
+    own, own_others = ([text for text in texts if is_worked_on(text, stub)] for texts in (marked, others))
+    if not marked and not others:
         notes.append(
-            f"{path.name} has no solution cell any more, so there is nothing to judge. Put your kernel into the cell "
+            f"{file} has no solution cell any more, so there is nothing to judge. Put your kernel into the cell "
             f"that begins with {magic} of the notebook as it was handed out."
         )
         return "\n"
-    if len(found) > 1:
-        notes.append(f"{path.name} has {len(found)} solution cells; the last one was judged.")
-    first, _, rest = found[-1].lstrip().partition("\n")
-    text = clean(rest if first.startswith("%%writefile") else found[-1])
+    text = (own or own_others or marked or others)[-1]
+    if marked and not own and own_others:
+        notes.append(f"The solution cell of {file} is as it was handed out; another cell, which begins with {magic}, "
+                     "was judged in its place.")  # fmt: skip
+    elif any(other != text for other in own_others if own):
+        notes.append(f"{file} has another cell that begins with {magic}; the solution cell was judged, and not that.")
+    elif len(marked or others) > 1:
+        last = "" if text == (marked or others)[-1] else " that was worked on"
+        notes.append(f"{file} has {len(marked or others)} solution cells; the last one{last} was judged.")
     if not text.strip():
-        notes.append(f"The solution cell of {path.name} is empty.")
+        notes.append(f"The solution cell of {file} is empty.")
     return text
 
 
-def script_text(path: Path, notes: list[str]) -> str:
-    if path.stat().st_size > MOST_NOTEBOOK_BYTES:
-        raise Unreadable(f"has {path.stat().st_size >> 20} MB; a kernel has a few kB")
-    data = path.read_bytes()
-    if not data:
-        raise Unreadable("is empty (0 bytes); hand in again")
+def _written(source: str) -> tuple[str, str]:
+    """Returns the name of the file that a cell writes, and its text; "" and the whole cell where it writes none.
+
+    Comments and other magics above that line, as %%time, are left out.
+    """
+    text = clean(source)
+    head = WRITES.match(text)
+    return (PurePosixPath(head["file"]).name, clean(text[head.end() :])) if head else ("", text)
+
+
+def is_worked_on(text: str, stub: str) -> bool:
+    """Returns whether a text has code, and other code than the stub."""
+    return _code(text) not in ([], _code(stub))
+
+
+def _code(text: str) -> list[str]:
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def script_text(data: bytes) -> str:
     try:
         return clean(data.decode(BYTE_ORDER_MARKS.get(data[:2]) or BYTE_ORDER_MARKS.get(data[:3]) or "utf-8"))
     except UnicodeDecodeError as error:
@@ -172,24 +250,17 @@ def placeholder(released: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def is_placeholder(path: Path) -> bool:
-    if path.suffix != ".ipynb" or path.stat().st_size > 1 << 20:
-        return False
+def _is_placeholder(data: bytes) -> bool:
     try:
-        return json.loads(path.read_bytes())["metadata"]["course"]["placeholder"] is True
+        return len(data) < 1 << 20 and json.loads(data)["metadata"]["course"]["placeholder"] is True
     except (ValueError, RecursionError, KeyError, TypeError):
         return False
 
 
-def _cells(path: Path) -> list[tuple[dict, str]]:
+def _cells(data: bytes) -> list[tuple[dict, str]]:
     """Returns (cell, text) for the cells of a file that ought to be a notebook. Raises Unreadable if it is none."""
-    size = path.stat().st_size
-    if not size:
-        raise Unreadable("is empty (0 bytes); hand in again")
-    if size > MOST_NOTEBOOK_BYTES:
-        raise Unreadable(f"has {size >> 20} MB; clear its outputs and hand in again")
     try:
-        notebook = json.loads(path.read_bytes().decode("utf-8-sig"))
+        notebook = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise Unreadable(f"is not a notebook (byte {error.start} is not UTF-8); hand in again") from None
     except ValueError as error:
@@ -214,34 +285,3 @@ def _grade_id(cell: dict) -> object:
     metadata = cell.get("metadata")
     nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     return nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
-
-
-def is_own_work(text: str, stub: str) -> bool:
-    return bool(text.strip()) and text != stub
-
-
-def _chosen(folder: Path, found: dict[str, str], stub: str, notes: list[str]) -> str:
-    """Returns the name of the file to judge, of a notebook and a .py file: the file that was worked on, else the newer.
-
-    Running the solution cell makes both alike. A note tells if the file is judged for being newer.
-    """
-    names = list(found)
-    if len(names) == 1 or found[names[0]] == found[names[1]]:
-        return names[0]
-    attempted = [name for name in names if is_own_work(found[name], stub)]
-    if len(attempted) == 1:
-        return attempted[0]
-    newer = max(names, key=lambda name: (folder / name).stat().st_mtime)
-    older = next(name for name in names if name != newer)
-    notes.append(f"{names[0]} and {names[1]} differ; {newer} was judged, which is newer than {older}.")
-    return newer
-
-
-def _other_files(folder: Path, names: tuple[str, ...]) -> list[str]:
-    """Returns the paths in `folder` of files that may have been meant: a wrong name, an archive.
-
-    nbgrader's own two files are left out.
-    """
-    files = (path for path in folder.rglob("*") if path.is_file() and path.stem not in names)
-    known = ("timestamp.txt", "submission_secret.txt")
-    return sorted(str(path.relative_to(folder)) for path in files if path.name not in known)

@@ -13,9 +13,11 @@ import ast
 import functools
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
+
+from grader.course.regions import BEGIN, END
 
 RUN, WINDOW = 10, 4  # tokens, hashes
 LEAST_SHARED = 8  # fingerprints; less is chance
@@ -23,6 +25,8 @@ LEAST_SHARE = 0.7  # of all fingerprints that are particular to either work
 COMMON_TO, COMMON_SHARE = 4, 0.1  # a fingerprint in more works than this, and in a larger share of them, tells nothing
 KEPT_NAMES = frozenset(("tl", "triton", "torch", "math"))
 NAME = "="  # no other token begins so
+LEAST_OF_A_COPY = 35  # fingerprints of a kernel; of a shorter one all right kernels look alike
+NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)  # what the parser raises
 NAMED = {(ast.arg, "arg"), (ast.FunctionDef, "name")}  # fields that hold names of the student's choice
 
 
@@ -54,14 +58,43 @@ def near_identical(works: dict[str, str], stub: str, solution: str) -> list[Pair
     return sorted(pairs, key=lambda pair: (-pair.share, -pair.count, pair.one, pair.other))
 
 
+def copies(works: dict[str, str], stub: str, shipped: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Returns the names of works that are a kernel of the course to the letter, and of those that are one but for
+    names, comments and layout; the second not of short kernels.
+    """
+    known = list(shipped)
+    lines = [_lines(text) for text in known]
+    shapes = [_shape(text) for text in known if len(fingerprints(text, stub)) >= LEAST_OF_A_COPY]
+    letter = [name for name, text in works.items() if _lines(text) in lines]
+    return letter, [name for name, text in works.items() if name not in letter and _shape(text) in shapes]
+
+
+def _lines(text: str) -> list[str]:
+    """Returns the lines that are not blank and do not mark a region of a solution."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line not in ("", BEGIN, END)]
+
+
 def fingerprints(text: str, stub: str) -> set[int]:
     """Returns the fingerprints of what `text` has beyond the stub; an empty set for a text that is no Python."""
     try:
         tokens = [_same_name(token) for token in _own_tokens(ast.parse(text), _given(stub))]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except NO_PYTHON:
         return set()
     hashes = [_hash(tokens[start : start + RUN]) for start in range(len(tokens) - RUN + 1)]
     return {min(hashes[start : start + WINDOW]) for start in range(max(1, len(hashes) - WINDOW + 1)) if hashes}
+
+
+def _shape(text: str) -> list[str]:
+    """Returns all tokens but imports and docstrings, names made alike; ["no Python"] for a text that is none."""
+    try:
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Module, ast.FunctionDef)):
+                node.body = [each for each in node.body if not _is_import_or_text(each)]
+        return list(map(_same_name, _tokens(tree)))
+    except NO_PYTHON:
+        return ["no Python"]
 
 
 def _shared(prints: dict[str, set[int]]) -> Counter[tuple[str, str]]:

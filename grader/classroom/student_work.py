@@ -16,13 +16,15 @@ GRADED, PARTLY, NOT_GRADED, MISSING = "graded", "partly graded", "not graded", "
 class Judged:
     """A student's text with its result, which no fault of the machine prevented.
 
-    `result` holds all tests; `without` are the items that do not count in this class.
+    `result` holds all tests; `without` are the items that do not count in this class,
+    `together` all students whose hand-in it is.
     """
 
     student: str
     text: Text
     result: dict
     without: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
 
     @property
     def tests(self) -> list[dict]:
@@ -71,6 +73,7 @@ class StudentWork:
     text: Text | None = None
     result: dict | None = None
     without: tuple[str, ...] = ()  # items that do not count in this class
+    together: tuple[str, ...] = ()  # all students whose hand-in it is
 
     @property
     def name(self) -> str:
@@ -89,7 +92,7 @@ class StudentWork:
         """The text with its result; None where there is nothing to judge, no result, or a fault."""
         if self.text is None or self.result is None or self.fault:
             return None
-        return Judged(self.student, self.text, self.result, self.without)
+        return Judged(self.student, self.text, self.result, self.without, self.together)
 
     @property
     def open(self) -> list[str]:

@@ -180,8 +180,16 @@ class Between:
     high: float
 
     def given(self, numbers: random.Random) -> FixedNumber:
-        """Returns a number of the range: each power of two is as likely as any other. It is whole if both ends are."""
-        number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
+        """Returns a number of the range. It is whole if both ends are.
+
+        Each power of two is as likely as any other, and in a range with 0 in it each number.
+        """
+        if self.low > 0:
+            number = math.exp(numbers.uniform(math.log(self.low), math.log(self.high)))
+        elif self.high < 0:
+            number = -math.exp(numbers.uniform(math.log(-self.high), math.log(-self.low)))
+        else:
+            number = numbers.uniform(self.low, self.high)
         if isinstance(self.low, int) and isinstance(self.high, int):
             return FixedNumber(round(number))
         return FixedNumber(min(max(float(f"{number:.4g}"), self.low), self.high))  # short enough to be typed again
@@ -217,10 +225,15 @@ def one_of(*numbers: float | str) -> Promised:
 
 
 def between(low: float, high: float) -> Promised:
-    """Promises an argument that is no tensor: any number of this range, and both ends; in a wide range also a number
-    near its low end. Numbers are whole where both ends are; else some are, as eps = 1 and softcap = 50. 0 < low."""
-    near = [Between(low, NEAR * low)] if NEAR**2 * low < high else []
-    least, most = max(1, math.ceil(low)), math.floor(high)
+    """Promises an argument that is no tensor: any number of this range, and both ends; in a wide range above 0 also a
+    number near its low end. Numbers are whole where both ends are; else some are, as eps = 1 and softcap = 50.
+
+    Raises ValueError where low is not below high.
+    """
+    if not -math.inf < low < high < math.inf:
+        raise ValueError(f"between({low}, {high}): two numbers were expected, the smaller one first")
+    near = [Between(low, NEAR * low)] if low > 0 and NEAR**2 * low < high else []
+    least, most = math.ceil(low), math.floor(high)
     of_ints = [Between(least, most)] if least < most and not (isinstance(low, int) and isinstance(high, int)) else []
     kinds: list[Kind] = [Between(low, high), FixedNumber(high), *near, *of_ints, FixedNumber(low)]
     return Promised((), (drawn_layouts.contiguous,), tuple(kinds))

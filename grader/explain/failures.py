@@ -61,6 +61,14 @@ class Failures(Sentence):
     OTHER_ENCODING = "Line {line} of {name} says that its text is {message}: save it as UTF-8, and leave that line out."
     SYNTAX = "Line {line} of {name} is not valid Python: {message}."
     SYNTAX_SOMEWHERE = "{name} is not valid Python: {message}."
+    NOTEBOOK_COMMAND = (
+        "Line {line} of {name} is a command of notebooks and no Python, as every line that begins with % or !: take it "
+        "out, or move it into a cell of its own."
+    )
+    NOTEBOOK = (
+        "{name} is a notebook, saved under the name of a Python file: write into {name} what stands in its solution "
+        "cell below the line that begins with %%writefile."
+    )
     NESTED = (
         "Line {line} of {name} nests more than {message} levels deep, one part in another: the grader reads no deeper. "
         "Give the inner parts names of their own."
@@ -212,6 +220,7 @@ PLAIN_WORDS = {
 }
 
 
+NOTEBOOK = re.compile(rb'\s*\{\s*"(?:cells|metadata|nbformat)')  # JSON begins so, and is Python but for `false`
 TWO_OPERANDS = re.compile(r"; left is (\[[\d, ]+\]): (.+); right is (\[[\d, ]+\]): (.+)$")
 UNLIKE_SIZES = re.compile(r"incompatible dimensions at index (\d+): (\d+) and (\d+)")
 
@@ -224,6 +233,10 @@ def file_failure(failure: Failure, submission: Submission, exercise: Exercise) -
     sentence = OF_FILES.get(failure.kind, Failures.FILE_RAISES)
     if not failure.line:
         sentence = WITHOUT_A_LINE.get(sentence, sentence)
+    if NOTEBOOK.match(submission.source):
+        sentence, failure = Failures.NOTEBOOK, replace(failure, line=0)
+    elif failure.kind == "syntax" and submission.line(failure.line).startswith(("%", "!")):
+        sentence = Failures.NOTEBOOK_COMMAND
     return _failure(failure, _filled(sentence, failure, submission, exercise), submission, "file")
 
 

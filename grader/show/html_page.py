@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.wire.printable import several_lines
+
+if TYPE_CHECKING:
+    import jinja2
 
 STYLE = Path(__file__).with_suffix(".css")
 
@@ -19,10 +24,17 @@ def _fit(value: object) -> object:
 def rendered(template: Path, filters: dict[str, Callable] | None = None, **values: object) -> str:
     """Returns the template with these values. Text from a submission stays text, never markup. Raises
     jinja2.UndefinedError where the template asks for another value."""
-    import jinja2
     from markupsafe import Markup
 
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=_fit)
-    environment.filters |= filters or {}
     style = Markup(STYLE.read_text(encoding="utf-8"))
-    return environment.from_string(template.read_text(encoding="utf-8")).render(style=style, **values)
+    return _read(template, tuple((filters or {}).items())).render(style=style, **values)
+
+
+@functools.cache
+def _read(template: Path, filters: tuple[tuple[str, Callable], ...]) -> jinja2.Template:
+    """Returns the template, read once: a class has a page for each hand-in."""
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=_fit)
+    environment.filters |= dict(filters)
+    return environment.from_string(template.read_text(encoding="utf-8"))

@@ -74,7 +74,7 @@ def test_figures_of_a_ladder_are_facts():
         ({"fact": "programs", "mutant": "none_of_them"}, "has no mutant none_of_them"),
         ({"fact": "programs", "call": {"x": "10"}}, "`call` states no y"),
         ({"fact": "programs", "call": {"x": "10", "y": "10", "q": 1}}, "`call` states q, which is no argument"),
-        ({"fact": "programs", "call": {"x": "ten", "y": "10"}}, "x is numbers, or a shape"),
+        ({"fact": "programs", "call": {"x": "ten", "y": "10"}}, "x is a list of numbers, a number without quotes"),
         ({"fact": "programs", "dtype": "float15"}, "`dtype` names a dtype"),
         ({"fact": "masked", "of": "x", "program": [0], "call": {"x": "500", "y": "500"}}, "state smaller blocks"),
         ({"fact": "programs", "mutant": "break_in_kernel"}, "the call ends in line"),

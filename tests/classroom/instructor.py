@@ -73,7 +73,7 @@ class Classroom:
     def export(self, exporter: str) -> list[dict[str, str]]:
         file = f"{exporter.lower()}.csv"
         self.here("nbgrader", "export", f"--exporter=grader.classroom.nbgrader.exports.{exporter}", "--to", file)
-        with (self.path / file).open(encoding="utf-8", newline="") as lines:
+        with (self.path / file).open(encoding="utf-8-sig", newline="") as lines:
             return list(csv.DictReader(lines))
 
     def scores(self) -> dict[tuple[str, str, str], float | None]:

@@ -70,7 +70,7 @@ class SubmissionFolder:
         return len(list(self.out.glob("texts/*/*.json")))
 
     def table(self, name: str = "summary.csv") -> list[dict[str, str]]:
-        with (self.out / name).open(encoding="utf-8", newline="") as lines:
+        with (self.out / name).open(encoding="utf-8-sig", newline="") as lines:
             return list(csv.DictReader(lines))
 
     def result(self, student: str, exercise: str) -> dict:

@@ -65,7 +65,7 @@ def test_what_a_person_has_to_look_at(tmp_path):
         part = shown.partition(heading)[2].partition("</section>")[0]
         assert f">{student}</th>" in part and why in part
     assert '<td class="number">0.0 of 1, up to 1 open</td>' in shown
-    assert "gone" not in shown
+    assert "missing: gone</li>" in shown
     assert "4 students, 3 submissions" in shown
 
 
@@ -75,6 +75,7 @@ def test_works_that_are_alike_are_named(tmp_path):
     works += [graded("cem", unusual, TESTS), graded("dan", unusual.replace("row", "my_row"), TESTS)]
     shown = page(tmp_path, *works)
     assert "the same text to the letter: ada, bob" in shown
+    assert "a kernel that the course has, to the letter: ada, bob" in shown
     assert re.search(r"cem and dan: \d+ % of what is particular to them", shown)
 
 
@@ -88,3 +89,19 @@ def test_medals_of_a_class_are_counted(tmp_path):
     works = [graded(f"{n}", f"# {n}", medal=medal) for n, medal in enumerate(["gold", "gold", "bronze", ""])]
     assert "Speed on a GPU: 2 gold, 1 bronze." in page(tmp_path, *works)
     assert "Speed on a GPU" not in page(tmp_path, graded("8", "# 8", medal=""))
+
+
+def test_every_student_has_a_row_and_every_number_its_names(tmp_path):
+    works = [graded(f"s{n:02}", f"# {n}", TESTS[:1]) for n in range(30)]
+    works.append(StudentWork(student="gone", exercise=SOFTMAX.id, hand_in=HandIn(problem="expected", absent=True)))
+    works.append(StudentWork(student="late", exercise=SOFTMAX.id, hand_in=HandIn(problem="softmax.py is a link")))
+    shown = page(tmp_path, *works)
+    everyone = ", ".join(f"s{n:02}" for n in range(30))
+    assert f"partly right: {everyone}</li>" in shown and "missing: gone</li>" in shown
+    assert f": {everyone}</p>" in shown.partition("What to teach next")[2]
+    matrix = shown.partition("Every student")[2].partition("</section>")[0]
+    assert len(re.findall(r'<tr><th scope="row">', matrix)) == 32
+    assert re.search(
+        r'>s07</th><td class="number"><span class="key" title="partly right">2<.*<td class="number">2</td>', matrix
+    )
+    assert 'title="not graded: softmax.py is a link">?<' in matrix

@@ -20,6 +20,8 @@ from grader.course.regions import stub_text
 from tests.classroom.instructor import ROOT, solution
 from tests.classroom.submission_folder import SubmissionFolder
 from tests.classroom.synthetic import Class, HandIn, handed_out
+from tests.classroom.test_names import METADATA
+from tests.classroom.test_sent_files import zipped
 from tests.conftest import mutant
 from tests.judge.test_mended_calls import COPY, HEAD, changed
 
@@ -141,7 +143,9 @@ def test_every_layout_is_understood_and_the_rest_is_named(folder, judged_by):
     assert "6 hand-ins, 1 different text, 1 to judge" in said
     assert "link, 01_masked_add: link_masked_add.py is a link; hand in the file itself" in said
     assert "Ignored, for it names no student and exercise: notes.txt" in said
-    assert "dan, 01_masked_add: masked_add.ipynb or masked_add.py was expected; there is add.py" in said
+    assert (
+        "dan, 01_masked_add: masked_add.ipynb or masked_add.py was expected; there is dan/01_masked_add/add.py" in said
+    )
     rows = {(row["student"], row["exercise"]): row for row in folder.table()}
     assert [rows[who, ADD]["status"] for who in ("ada", "bob", "cem", "eve")] == ["graded"] * 4
     assert {exercise for _, exercise in rows} == {ADD}  # the other was not asked for, and has no result
@@ -170,16 +174,21 @@ def test_of_several_files_the_newer_counts_but_the_empty_exercise_never(folder):
     assert notes["stub"][0].endswith("it is the empty exercise, and stub/week1/masked_add.py is not.")
 
 
-def test_what_is_misspelt_is_named_and_no_student_is_made_of_it(folder):
+def test_what_is_misspelt_is_its_students_and_told(folder):
     folder.put("dan", "", {"maskd_add.py": TEXT, "softmax.py": TEXT})
     folder.put("eve", "", {})
     folder.put("results", "exports", {"canvas.csv": b""})
-    folder.put(SOFTMAX, "gus", {"softmax.py": TEXT})  # the wrong way round
+    folder.put(SOFTMAX, "gus", {"softmax.py": TEXT})  # the other way round
     (folder.path / "ada_masked_add.py").write_bytes(TEXT)
     (folder.path / "fred_maskd_add.py").write_bytes(TEXT)
     found, ignored = read(folder, Folder(ROOT / "exercises" / ADD))
-    assert ignored == [f"{SOFTMAX}/", "dan/maskd_add.py", "results/", "fred_maskd_add.py"]
-    assert {student: one.hand_in.absent for student, one in found.items()} == {"ada": False, "dan": True, "eve": True}
+    assert ignored == ["dan/maskd_add.py"]
+    status = {student: one.hand_in.absent for student, one in found.items()}
+    assert status == {"ada": False, "dan": True, "eve": True, "fred": False, "gus": True, "results": False}
+    problem = "masked_add.ipynb or masked_add.py was expected"
+    assert found["dan"].note == f"{problem}; there is dan/maskd_add.py"
+    assert found["fred"].note == f"{problem}; there is fred_maskd_add.py"
+    assert found["eve"].note == found["gus"].note == problem
 
 
 def test_a_folder_that_is_no_class_is_refused(folder):
@@ -199,12 +208,13 @@ def test_files_named_for_students_alone_need_the_exercise(folder, judged_by):
         file.writestr("bob/masked_add.py", TEXT)
         file.writestr("bob/maskd.py", TEXT)
         for place in ("eve/masked_add.py", "eve_masked_add.py"):
-            file.writestr(place, TEXT)
+            file.writestr(place, place)
     zipped = SubmissionFolder(folder.path.parent / "export.zip", folder.out)
     said = zipped.here()
-    assert "0 to judge" in said and "names no student and exercise: bob/maskd.py" in said
-    assert "Taken from neither, for each would be masked_add of eve: eve/masked_add.py and eve_masked_add.py." in said
-    assert [row["student"] for row in folder.table()] == ["bob"]
+    assert "1 to judge" in said and "names no student and exercise: bob/maskd.py" in said
+    assert [(row["student"], row["note"]) for row in folder.table()] == [
+        ("bob", ""), ("eve", "eve_masked_add.py was not judged: eve/masked_add.py is as new."),
+    ]  # fmt: skip
 
 
 def test_commands_say_what_is_wrong(folder):
@@ -247,3 +257,80 @@ def test_whoever_stops_the_command_hears_what_it_does_next_time(tmp_path, monkey
 def test_the_help_names_as_many_judges_as_a_gpu_gets():
     said = " ".join(CliRunner().invoke(class_commands.grade, ["--help"]).output.split())
     assert f"at most {MOST_PER_GPU} per GPU" in said
+
+
+HOMEWORK = {"homework/masked_add.py": TEXT, "__MACOSX/homework/._masked_add.py": b"", "homework/.DS_Store": b""}
+PLATFORM_NAMES = {  # as Canvas and Moodle write them, and what becomes of each
+    "banivo_1009_50010_masked_add.py": ("banivo", ""),
+    "fringgus_1007_50008_masked_add.py.txt": ("fringgus", ""),
+    "kimhana_1008_50009_masked_add (1).py": ("kimhana", ""),
+    "novakkim_1011_50012_homework.zip": ("novakkim", ""),
+    "rossbob_1002_50002_masked_add-1.py": ("rossbob", ""),
+    "waremal_1014_50015_Masked_Add.py": ("waremal", ""),
+    "wrayfay_1006_50007_masked_add.txt": ("wrayfay", ""),
+    "özcem_LATE_1003_50004_masked_add.py": ("özcem", ""),
+    "pipia_1017_50018_softmax.py": ("pipia", "missing"),
+    "rexrex_1019_50020_masked_add.pdf": ("rexrex", "not graded"),
+    "steineli_1005_50006_my add final.py": ("steineli", "not graded"),
+    "Ada Lovelace_7001_assignsubmission_file_/hw.zip": ("Ada Lovelace", ""),
+    "eva.py": ("eva", ""),
+    "fay_masked_add.py": ("fay", ""),
+    "gus_maskd_add.py": ("gus", "not graded"),
+    "hal/notes.pdf": ("hal", "not graded"),
+}
+
+
+def test_whoever_sent_anything_has_a_row(folder, judged_by):
+    judged_by(judged)
+    for name in PLATFORM_NAMES:
+        (folder.path / name).parent.mkdir(exist_ok=True)
+        (folder.path / name).write_bytes(zipped(HOMEWORK) if name.endswith(".zip") else TEXT)
+    for attempt, text in (("50022_masked_add-2", b"the second"), ("50021_masked_add-1", b"the first")):
+        (folder.path / f"suesue_1020_{attempt}.py").write_bytes(text)
+    (folder.path / "notes.txt").write_bytes(b"mine")
+    roster = folder.path.parent / "students.csv"
+    roster.write_text("id,first_name,last_name,email,lms_user_id\nbob,Bob,Ross,bob@example.org,1002\ntim,Tim,,,\n")
+    said = folder.here("--only", "01", "--roster", str(roster))
+    rows = {row["student"]: row for row in folder.table()}
+    expected = {student: status or "graded" for student, status in PLATFORM_NAMES.values() if student != "rossbob"}
+    expected |= {"bob": "graded", "suesue": "graded", "tim": "missing"}
+    assert {student: row["status"] for student, row in rows.items()} == expected
+    assert rows["steineli"]["note"].endswith("; there is steineli_1005_50006_my add final.py")
+    first, second = "suesue_1020_50021_masked_add-1.py", "suesue_1020_50022_masked_add-2.py"
+    assert rows["suesue"]["note"] == f"{first} was not judged: {second} is newer."
+    assert "steineli, 01_masked_add: masked_add.ipynb or masked_add.py was expected" in said
+    assert "Ignored, for it names no student and exercise: notes.txt" in said
+    page = (folder.out / "report.html").read_text(encoding="utf-8")
+    assert "steineli_1005_50006_my add final.py" in page and "<li>notes.txt</li>" in page
+    ids = {row["SIS User ID"]: row["ID"] for row in folder.table("exports/canvas.csv")}
+    assert (ids["banivo"], ids["bob"], ids["Ada Lovelace"]) == ("1009", "1002", "")
+
+
+def test_two_of_one_name_stay_two(folder):
+    for number in ("1001_1", "1002_2"):
+        (folder.path / f"leekim_{number}_masked_add.py").write_bytes(TEXT)
+    found, _ = read(folder)
+    assert list(found) == ["leekim_1001", "leekim_1002"]
+
+
+def test_gradescopes_folders_belong_to_whom_it_names(folder):
+    folder.put("submission_77", "", {"masked_add.py": TEXT})
+    (folder.path / "submission_metadata.yml").write_bytes(METADATA)
+    found, ignored = read(folder)
+    assert (list(found), ignored) == (["1001", "bob@example.org"], [])
+    assert all(one.text.text == TEXT.decode() for one in found.values())
+
+
+def test_one_hand_in_of_several_is_everyones_and_accuses_nobody(folder, judged_by):
+    judged_by(judged)
+    folder.put("ada+bob", "", {"masked_add.py": TEXT})
+    (folder.path / "cem+dan_masked_add.py").write_bytes(TEXT + b"# another\n")
+    folder.put("+eve", "", {"masked_add.py": TEXT + b"# of one\n"})
+    folder.here("--only", "01")
+    notes = {row["student"]: row["note"] for row in folder.table()}
+    assert notes["ada"] == notes["bob"] == "Handed in together by ada, bob."
+    assert (notes["cem"], notes["'+eve"]) == ("Handed in together by cem, dan.", "")
+    assert "the same text to the letter" not in (folder.out / "report.html").read_text(encoding="utf-8")
+    (folder.path / "gus_masked_add.py").write_bytes(TEXT)
+    folder.here("--only", "01")
+    assert "the same text to the letter: ada, bob, gus" in (folder.out / "report.html").read_text(encoding="utf-8")

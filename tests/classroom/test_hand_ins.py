@@ -9,7 +9,7 @@ import os
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from grader.classroom.handin import filled, placeholder, read_hand_in, solution_text
+from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
 from grader.classroom.nbgrader.source_notebook import notebook_of
 from grader.course.folder import Folder
 from tests.classroom.instructor import ROOT
@@ -122,7 +122,7 @@ def test_an_untouched_notebook_gives_way_to_a_script(tmp_path):
     write(tmp_path, b"my kernel", "softmax.py")
     write(tmp_path, RELEASED)
     assert read(tmp_path).text == "my kernel\n"
-    assert read(tmp_path).notes == []
+    assert read(tmp_path).notes == ["softmax.ipynb was not judged: it is the empty exercise, and softmax.py is not."]
 
 
 @pytest.mark.parametrize("newer", ["softmax.py", "softmax.ipynb"])
@@ -132,13 +132,23 @@ def test_of_two_that_were_worked_on_the_newer_counts_and_it_is_said(tmp_path, ne
     for name in ("softmax.py", "softmax.ipynb"):
         os.utime(tmp_path / name, (2000, 2000) if name == newer else (1000, 1000))
     assert read(tmp_path).text == f"the {newer}\n"
-    assert f"{newer} was judged, which is newer" in read(tmp_path).notes[0]
+    assert read(tmp_path).notes[0].endswith(f" was not judged: {newer} is newer.")
 
 
 def test_a_wrong_name_is_told_with_the_names_that_are_there(tmp_path):
-    write(tmp_path, RELEASED, "softmax (1).ipynb")
-    assert read(tmp_path).problem == "softmax.ipynb or softmax.py was expected; there is softmax (1).ipynb"
+    write(tmp_path, RELEASED, "my softmax.ipynb")
+    assert read(tmp_path).problem == "softmax.ipynb or softmax.py was expected; there is my softmax.ipynb"
     assert not read(tmp_path).absent
+
+
+def test_of_several_notebooks_the_one_that_was_worked_on_counts_and_the_others_are_told(tmp_path):
+    write(tmp_path, RELEASED)
+    write(tmp_path, filled(RELEASED, "my kernel"), "softmax (1).ipynb")
+    write(tmp_path, filled(RELEASED, "a try"), "Untitled.ipynb")
+    assert read(tmp_path).text == "my kernel\n"
+    assert read(tmp_path).notes == [
+        "softmax.ipynb was not judged: it is the empty exercise, and softmax (1).ipynb is not."
+    ]
 
 
 def test_an_empty_folder_is_absent(tmp_path):
@@ -165,3 +175,70 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 def test_a_lone_surrogate_is_replaced(tmp_path):
     write(tmp_path, new_notebook(cells=[new_code_cell("%%writefile softmax.py\nx = '\ud800'")]))
     assert read(tmp_path).text == "x = '?'\n"
+
+
+def beside(text, at=CELL + 1):
+    """An edit: a cell of the student's own that writes the same file."""
+    return lambda nb: nb.cells.insert(at, new_code_cell(f"%%writefile softmax.py\n{text}"))
+
+
+def untouched(change):
+    notebook = copy.deepcopy(RELEASED)
+    notebook.cells[CELL].source = f"%%writefile softmax.py\n{STUB}\n# a remark"
+    change(notebook)
+    return notebook
+
+
+@pytest.mark.parametrize("at", [0, CELL + 1, -1])
+def test_a_kernel_in_another_cell_is_judged_where_the_solution_cell_is_untouched(tmp_path, at):
+    write(tmp_path, untouched(beside("x = 1\n", at)))
+    assert read(tmp_path).text == "x = 1\n"
+    assert read(tmp_path).notes == [
+        "The solution cell of softmax.ipynb is as it was handed out; another cell, which begins with "
+        "%%writefile softmax.py, was judged in its place."
+    ]
+
+
+def test_a_kernel_in_another_cell_than_the_one_that_was_worked_on_is_told(tmp_path):
+    write(tmp_path, edited(beside("x = 1\n")))
+    assert read(tmp_path).text == "my kernel\n"
+    assert read(tmp_path).notes == [
+        "softmax.ipynb has another cell that begins with %%writefile softmax.py; the solution cell was judged, and not "
+        "that."
+    ]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "%%time\n%%writefile softmax.py\n",
+        "# my solution\n\n%%writefile softmax.py\n",
+        "%matplotlib inline\n  %%file ./softmax.py\n",
+        "%%capture\n# a\n%%time\n%%writefile  softmax.py  \n",
+    ],
+)
+def test_what_stands_above_the_line_that_saves_the_file_is_not_in_it(tmp_path, head):
+    write(tmp_path, edited(lambda nb: nb.cells[CELL].update(source=f"{head}my kernel")))
+    assert read(tmp_path) == HandIn("my kernel\n")
+
+
+def test_a_notebook_counts_as_one_whatever_its_name(tmp_path):
+    write(tmp_path, filled(RELEASED, "my kernel"), "softmax.py")
+    assert read(tmp_path).text == "my kernel\n"
+    assert read(tmp_path).notes == ["softmax.py is a notebook and no Python text; it was read as a notebook."]
+
+
+def test_python_counts_as_such_whatever_its_name(tmp_path):
+    write(tmp_path, b"import torch\n(", "softmax.ipynb")
+    assert read(tmp_path).text == "import torch\n(\n"
+    assert read(tmp_path).notes == ["softmax.ipynb is Python text and no notebook; it was read as a .py file."]
+
+
+def test_another_exercises_notebook_is_told(tmp_path):
+    other = notebook_of(Folder(ROOT / "exercises/01_masked_add"), {"right": 16})
+    write(tmp_path, filled(other, "def masked_add(): ..."))
+    assert read(tmp_path).problem == (
+        "softmax.ipynb is another exercise's notebook, it writes masked_add.py; hand in that of softmax"
+    )
+    write(tmp_path, edited(lambda nb: nb.cells[CELL].update(source="%%writefile mine.py\ndef softmax(): ...")))
+    assert read(tmp_path).text == "def softmax(): ...\n"

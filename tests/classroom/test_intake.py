@@ -8,7 +8,8 @@ import zipfile
 import click
 import pytest
 
-from grader.classroom.intake import Person, take_in
+from grader.classroom.intake import take_in
+from grader.classroom.names import Person
 
 NOTEBOOKS = {"01_masked_add": ["masked_add"], "03_softmax": ["softmax"]}
 ADA = Person("ada", "Ada", "Lovelace", "ada@example.org", "789")
@@ -197,3 +198,10 @@ def test_an_exercise_of_two_assignments_has_to_be_told_apart(tmp_path):
     both = {"week1": ["softmax"], "week2": ["softmax"]}
     with pytest.raises(click.ClickException, match="part of week1 and week2"):
         take_in(tmp_path / "export", tmp_path / "submitted", both, [])
+
+
+def test_one_hand_in_of_several_is_everyones(tmp_path):
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export/ada+Peña Ruiz José_softmax.py").write_text("theirs")
+    intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, [ADA, JORGE])
+    assert intake.students == {"ada", "jp"} and not intake.unknown

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.classroom.handin import HandIn
+from grader.classroom.names import Person
 from grader.classroom.plain_folder.result_files import write_output
 from grader.classroom.result_store import Text
 from grader.classroom.student_work import StudentWork
@@ -18,11 +19,22 @@ STORES_ONE = {
 
 
 def judged(student: str, folder: Folder = ADD) -> StudentWork:
-    result = {"exercise": folder.id, "outcome": "pass", "message": "", "fault": None, "tests": [STORES_ONE]}
+    result = {
+        "exercise": folder.id,
+        "outcome": "pass",
+        "message": "",
+        "report": "",
+        "fault": None,
+        "tests": [STORES_ONE],
+    }
     hand_in = HandIn("x\n")
     return StudentWork(
         student=student, exercise=folder.id, hand_in=hand_in, text=Text(folder, "x\n", None), result=result
     )
+
+
+def people(*ids: str) -> dict[str, Person]:
+    return {id: Person(id) for id in ids}
 
 
 def files_of(student: str, out: Path) -> list[str]:
@@ -36,32 +48,32 @@ def paths_in(out: Path) -> list[Path]:
 
 def test_a_student_who_is_gone_from_the_submissions_is_gone_from_the_results(tmp_path):
     work = [judged("ada"), judged("bob"), judged("bob", SOFTMAX)]
-    write_output(work, {"ada", "bob"}, tmp_path)
-    assert len(files_of("bob", tmp_path)) == 6
-    write_output([judged("ada"), judged("ada", SOFTMAX)], {"ada"}, tmp_path)
-    assert len(files_of("ada", tmp_path)) == 6
+    write_output(work, people("ada", "bob"), tmp_path)
+    assert len(files_of("bob", tmp_path)) == 8
+    write_output([judged("ada"), judged("ada", SOFTMAX)], people("ada"), tmp_path)
+    assert len(files_of("ada", tmp_path)) == 8
     assert not [path for path in paths_in(tmp_path) if "bob" in path.relative_to(tmp_path).parts]  # no empty folder
 
 
 def test_work_that_this_run_does_not_show_stays_while_its_student_is_there(tmp_path):
-    write_output([judged("ada"), judged("ada", SOFTMAX)], {"ada"}, tmp_path)
+    write_output([judged("ada"), judged("ada", SOFTMAX)], people("ada"), tmp_path)
     before = paths_in(tmp_path)
-    write_output([judged("ada", SOFTMAX)], {"ada"}, tmp_path)
+    write_output([judged("ada", SOFTMAX)], people("ada"), tmp_path)
     assert paths_in(tmp_path) == before
-    write_output([], {"ada"}, tmp_path)
+    write_output([], people("ada"), tmp_path)
     assert paths_in(tmp_path) == before
 
 
 def test_an_exercise_that_this_run_does_not_show_keeps_all_its_students(tmp_path):
     """A class hands in one exercise after the other, and all results go to one folder."""
-    write_output([judged("ada"), judged("bob")], {"ada", "bob"}, tmp_path)
-    write_output([judged("ada", SOFTMAX)], {"ada"}, tmp_path)
-    assert len(files_of("bob", tmp_path)) == 3
+    write_output([judged("ada"), judged("bob")], people("ada", "bob"), tmp_path)
+    write_output([judged("ada", SOFTMAX)], people("ada"), tmp_path)
+    assert len(files_of("bob", tmp_path)) == 4
 
 
 def test_what_somebody_else_has_put_there_stays(tmp_path):
-    write_output([judged("ada")], {"ada"}, tmp_path)
+    write_output([judged("ada")], people("ada"), tmp_path)
     note = tmp_path / "students/ada/my notes.txt"
     note.write_text("late")
-    write_output([judged("bob")], {"bob"}, tmp_path)
+    write_output([judged("bob")], people("bob"), tmp_path)
     assert note.exists() and not (tmp_path / "students/ada/01_masked_add.json").exists()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from grader.classroom.similarity import near_identical
+from grader.classroom.similarity import copies, near_identical
 from grader.course.regions import stub_text
 from tests.classroom.instructor import ROOT, solution
 from tests.conftest import mutant
@@ -63,3 +63,25 @@ def test_what_many_share_says_nothing_but_what_two_share_does():
 @pytest.mark.parametrize("text", ["", "(" * 5000, "\0", "x = '\\ud800'", "-" * 20000 + "1"])
 def test_texts_that_are_no_python_are_passed_over(text):
     assert near_identical({"a": text, "b": text}, STUB, SOLUTION) == []
+
+
+def test_a_copy_of_what_the_course_has_is_told_also_with_other_names():
+    works = {
+        "copied": SOLUTION,
+        "renamed": disguised(SOLUTION),
+        "of another": disguised(ONLINE),
+        "own": unlike(SOLUTION),
+    }
+    letter, renamed = copies(works, STUB, [SOLUTION, ONLINE])
+    assert (letter, renamed) == (["copied"], ["renamed", "of another"])
+
+
+def unlike(text: str) -> str:
+    """One line more."""
+    return text.replace("    tl.store(", "    tl.device_assert(True)\n    tl.store(")
+
+
+def test_a_kernel_so_short_that_everyone_writes_it_is_told_to_the_letter_only():
+    add = solution("01_masked_add")
+    assert copies({"a": add, "b": disguised(add)}, stub_text(add), [add]) == (["a"], [])
+    assert copies({"stub": STUB, "broken": "def x(:", "empty": ""}, STUB, [SOLUTION]) == ([], [])

@@ -386,6 +386,23 @@ def test_a_range_of_numbers_gives_some_that_are_ints_in_python():
         assert all(1e-3 <= number <= 1e4 for number in given)
 
 
+@pytest.mark.parametrize(
+    ("low", "high"), [(-2.0, 0.0), (-2, 3), (-1e4, -1e-3), (0.0, 1.0), (-5, -1)], ids=lambda end: str(end)
+)
+def test_a_range_may_have_negative_numbers_and_0_in_it(low, high):
+    options = dict(sizes={"N": upto(99, block=16)}, x=contiguous("N"), low=between(low, high))
+    promise = stated(["x", "low"], ("float32",), options)
+    given = {promise.data(call)[1] for seed in SEEDS for call in drawn_calls(promise, seed, "test")}
+    assert {low, high} < given and all(low <= number <= high for number in given)
+    assert type(low) is float or all(type(number) is int for number in given)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 1), (2.0, 1.0), (float("nan"), 1.0), (0.0, float("inf"))])
+def test_a_range_without_numbers_is_a_sentence(low, high):
+    with pytest.raises(ValueError, match="two numbers were expected, the smaller one first"):
+        between(low, high)
+
+
 def test_calls_state_a_gpu_only_where_the_promise_says_so():
     for seed in SEEDS:
         told = [call.constants.get(CAPABILITY) for call in drawn_calls(a_promise(gpus=True), seed, "test")]

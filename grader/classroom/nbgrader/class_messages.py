@@ -26,6 +26,7 @@ class Report:
     out_of_step: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    overruled: list[str] = field(default_factory=list)
 
 
 def report_of(entries: list[Entry], failed: set[tuple[str, str]]) -> Report:
@@ -36,7 +37,8 @@ def report_of(entries: list[Entry], failed: set[tuple[str, str]]) -> Report:
         who, result = f"{entry.student}, {entry.assignment}/{entry.name}", entry.result
         report.notes += [f"{who}: {note}" for note in entry.hand_in.notes]
         if (entry.student, entry.assignment) in failed:
-            report.faults.append(f"{who}: nbgrader could not enter it; its log is above")
+            why = f"nbgrader autograde {entry.assignment} --student {entry.student} --force"
+            report.faults.append(f"{who}: nbgrader could not enter it; {why} says why")
         elif entry.hand_in.problem:
             report.problems.append(f"{who}: {entry.hand_in.problem}")
         elif entry.fault:
@@ -61,6 +63,7 @@ def tell(report: Report, page: Path, say: Say) -> int:
     for assignment, count in sorted(report.graded.items()):
         say(f"{assignment}: {count} graded.")
     _tell_list("To know", report.notes, say)
+    _tell_list("Your points count, and the judge gives more by now", report.overruled, say)
     _tell_list("Waiting for a machine that can judge it (points open, neither 0 nor full)", report.waiting, say)
     _tell_list("Not graded, for the student to mend; the feedback tells them", report.problems, say)
     _tell_list("Not graded, since notebook and tests differ in points", report.out_of_step, say)

@@ -2,6 +2,7 @@
 
     nbgrader export                                                         grades.csv: one row per hand-in
     nbgrader export --exporter=grader.classroom.nbgrader.exports.Items      items.csv: one row per item
+    nbgrader export --exporter=grader.classroom.nbgrader.exports.Totals     totals.csv: one row per student
     nbgrader export --exporter=grader.classroom.nbgrader.exports.Canvas     canvas.csv
     nbgrader export --exporter=grader.classroom.nbgrader.exports.Moodle     moodle.csv
     nbgrader export --exporter=grader.classroom.nbgrader.exports.Gradescope gradescope/ASSIGNMENT/STUDENT/results.json
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -27,6 +29,7 @@ from grader.classroom.export_formats import (
     gradescope_text,
     junit_text,
     moodle_rows,
+    totals_rows,
     write_changed,
 )
 from grader.classroom.handin import solution_text
@@ -71,6 +74,18 @@ class HandedIn:
     @property
     def penalty(self) -> float:
         return (self.submission.late_submission_penalty or 0.0) if self.submission is not None else 0.0
+
+    @property
+    def due(self) -> datetime | None:
+        """When the hand-in was due, with an extension that the student has."""
+        return self.submission.duedate if self.submission and self.assignment.duedate else self.assignment.duedate
+
+    @property
+    def hours_late(self) -> float | None:
+        """By how much the hand-in is late; None where nobody knows when it came, or when it was due."""
+        if self.submission is None or self.submission.timestamp is None or self.due is None:
+            return None
+        return round(max(0.0, (self.submission.timestamp - self.due).total_seconds()) / 3600, 2)
 
     @property
     def score(self) -> float | None:
@@ -132,11 +147,13 @@ class Exporter(ExportPlugin):
 
 
 class Table(Exporter):
-    """Writes `rows(gradebook)` as CSV with every text quoted."""
+    """Writes `rows(gradebook)` as CSV with every text quoted. `for_people`: not for another program's import."""
+
+    for_people = True
 
     def export(self, gradebook: Gradebook) -> None:
         path = Path(self.to or f"{type(self).__name__.lower()}.csv")
-        path.write_text(csv_of(self.rows(gradebook)), encoding="utf-8", newline="")
+        path.write_text(csv_of(self.rows(gradebook), self.for_people), encoding="utf-8", newline="")
         self.log.info("%s is written", path)
 
     def rows(self, gradebook: Gradebook) -> Iterator[list]:
@@ -147,8 +164,9 @@ class Grades(Table):
     """A row per assignment and student, with the status of the work, which a bare number cannot show."""
 
     def rows(self, gradebook: Gradebook) -> Iterator[list]:
-        yield ["assignment", "student_id", "last_name", "first_name", "email", "timestamp", "status", "score",
-               "max_score", "reached", "judged", "late_penalty", "core", "full", "medals", "note"]  # fmt: skip
+        yield ["assignment", "student_id", "last_name", "first_name", "email", "timestamp", "duedate", "hours_late",
+               "status", "score", "max_score", "reached", "judged", "late_penalty", "core", "full", "medals",
+               "note"]  # fmt: skip
         for each in self.everything(gradebook):
             student = each.student
             time = str(each.submission.timestamp or "") if each.submission is not None else ""
@@ -157,8 +175,20 @@ class Grades(Table):
             points = [each.score, each.assignment.max_score, *decided, each.penalty]
             facts = list(self.facts(each))
             notes = [text for one in facts for text in _notes(one)]
+            notes += [overruled(grade) for grade in each.grades if (grade.manual_score or 0) < (grade.auto_score or 0)
+                      and grade.manual_score is not None]  # fmt: skip
             note = "; ".join(notes or (["nothing was handed in"] if each.status == MISSING else []))
-            yield [each.assignment.name, *who, time, each.status, *points, *_levels(facts), _medals(facts), note]
+            levels = _levels(facts, len(each.assignment.notebooks))
+            when = [time, str(each.due or ""), each.hours_late]
+            yield [each.assignment.name, *who, *when, each.status, *points, *levels, _medals(facts), note]
+
+
+class Totals(Table):
+    """A row per student: a column per assignment, their sum, and how many are not graded."""
+
+    def rows(self, gradebook: Gradebook) -> Iterator[list]:
+        possible = {each.name: each.max_score for each in self.assignments(gradebook)}
+        return totals_rows(possible, self.scores(gradebook))
 
 
 class Items(Table):
@@ -176,6 +206,8 @@ class Items(Table):
 class Canvas(Table):
     """Canvas' gradebook import: a column per assignment."""
 
+    for_people = False
+
     def rows(self, gradebook: Gradebook) -> Iterator[list]:
         possible = {each.name: each.max_score for each in self.assignments(gradebook)}
         return canvas_rows(possible, self.scores(gradebook))
@@ -183,6 +215,8 @@ class Canvas(Table):
 
 class Moodle(Table):
     """Moodle's grade import: a column per assignment."""
+
+    for_people = False
 
     def rows(self, gradebook: Gradebook) -> Iterator[list]:
         columns = [each.name for each in self.assignments(gradebook)]
@@ -217,16 +251,21 @@ class JUnit(Exporter):
         self.log.info("%s is written", root)
 
 
-def _levels(facts: list[dict]) -> list[str]:
+def overruled(grade: Grade) -> str:
+    """Returns what is to be said of an item that a person has given less than the judge gives by now."""
+    return f"{grade.name} has {grade.manual_score:g} by hand, and {grade.auto_score:g} by the judge"
+
+
+def _levels(facts: list[dict], notebooks: int) -> list[str]:
     """Returns how many exercises of a hand-in pass their core, and how many pass in full, each as "1 of 2".
 
-    Both are "" where no exercise is judged.
+    Both are "" where no exercise is judged. `notebooks`: how many exercises the assignment has.
     """
     results = [one["result"] for one in facts if one["result"] and not one["result"]["fault"]]
     decided = [[test["outcome"] for test in result["tests"] if is_decided(test)] for result in results]
     full = [bool(outcomes) and all(outcome == PASS for outcome in outcomes) for outcomes in decided]
     core = [everything or result.get("core", False) for everything, result in zip(full, results)]
-    return [f"{sum(level)} of {len(facts)}" if results else "" for level in (core, full)]
+    return [f"{sum(level)} of {notebooks}" if results else "" for level in (core, full)]
 
 
 def _medals(facts: list[dict]) -> str:

@@ -14,20 +14,23 @@ from pathlib import Path
 
 import click
 import nbformat
-from nbgrader.api import Gradebook
+from nbgrader.api import Grade, Gradebook
 from nbgrader.apps.baseapp import NbGrader
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.utils import parse_utc
 
 from grader.classroom.class_report import write_report
 from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
-from grader.classroom.intake import Person, take_in
+from grader.classroom.intake import take_in
 from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
+from grader.classroom.names import Person
 from grader.classroom.nbgrader.bridge import fingerprint, hidden_cases, read_released, released_notebooks, without
 from grader.classroom.nbgrader.class_messages import report_of, tell
 from grader.classroom.nbgrader.entry import Entry
+from grader.classroom.nbgrader.exports import overruled
 from grader.classroom.nbgrader.gradebook_url import check_answers
 from grader.classroom.nbgrader.nbgrader_types import CourseDirectory
+from grader.classroom.nbgrader.one_at_a_time import alone_in
 from grader.classroom.patience import patiently
 from grader.classroom.result_store import Results, Text
 from grader.classroom.rubric import RubricError, points_of
@@ -65,11 +68,15 @@ def grade_class(choice: Choice, say: Say) -> int:
     """
     check_isolation(choice.how)
     app = _nbgrader(choice.db)
+    check_answers(app.coursedir.db_url)
+    with alone_in(Path(app.coursedir.root)):
+        return _grade(app, choice, say)
+
+
+def _grade(app: NbGrader, choice: Choice, say: Say) -> int:
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
-    check_answers(coursedir.db_url)
     assignments = _assignments(coursedir, choice)
-    for source in choice.sources:
-        _take_in(source, coursedir, assignments, say)
+    ignored = [line for source in choice.sources for line in _take_in(source, coursedir, assignments, say)]
     entries = patiently(lambda: _entries(coursedir, course, assignments, choice), say)
     if not entries:
         by = f" by {', '.join(choice.students)}" if choice.students else ""
@@ -87,9 +94,11 @@ def grade_class(choice: Choice, say: Say) -> int:
     failed = _into_gradebook(app, entries, say)
     everything = _entries(coursedir, course, _assignments(coursedir, Choice()), Choice()) if choice.is_part else []
     graded = _class_of(coursedir, results, entries, everything)
-    page = write_report(graded, course, Path(coursedir.root, "report.html"))
+    ignored += _unknown_folders(coursedir)
+    page = write_report(graded, course, Path(coursedir.root, "report.html"), ignored)
     report = report_of(entries, failed)
     report.notes += _unknown_folders(coursedir)
+    report.overruled += _overruled(coursedir)
     return tell(report, page, say)
 
 
@@ -134,7 +143,8 @@ def _one_of(released: dict[str, list[str]], wanted: str) -> str:
     return found[0]
 
 
-def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, list[str]], say: Say) -> None:
+def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, list[str]], say: Say) -> list[str]:
+    """Takes in a platform's export; returns the files that were not taken, and the clashes."""
     with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
         roster = [
             Person(s.id, s.first_name or "", s.last_name or "", s.email or "", str(s.lms_user_id or ""))
@@ -142,7 +152,8 @@ def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, li
         ]
     submitted = Path(coursedir.root, coursedir.submitted_directory)
     intake = take_in(source, submitted, assignments, roster)
-    say(f"{source}: {intake.taken} files of {len(intake.students)} students taken, {intake.unchanged} known already.")
+    taken, students = _several(intake.taken, "file"), _several(len(intake.students), "student")
+    say(f"{source}: {taken} of {students} taken, {intake.unchanged} known already.")
     if intake.unknown and roster:
         names = ", ".join(sorted(intake.unknown))
         say(f"  Not in the roster, kept under the name that the export gives: {names}")
@@ -150,6 +161,7 @@ def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, li
         say(f"  Ignored, for it names no student and exercise: {name}")
     for clash in intake.clashes:
         say(f"  {clash}")
+    return [*intake.ignored, *intake.clashes]
 
 
 def _entries(
@@ -182,8 +194,8 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
         if hand_in.text is not None:
             entry.text = Text(exercise, solution_text(filled(notebook, hand_in.text)), hidden)
         made.append(entry)
-    if any(entry.text is not None for entry in made):
-        made = [entry for entry in made if not entry.hand_in.absent]  # nbgrader gives a missing notebook 0
+    if any(entry.text is not None for entry in made):  # nbgrader gives a missing notebook 0
+        made = [entry for entry in made if not entry.hand_in.absent]
     return made
 
 
@@ -273,8 +285,13 @@ def _into_gradebook(app: NbGrader, entries: list[Entry], say: Say) -> set[tuple[
             os.chdir(here)
     failed = {(e.student, e.assignment) for e in entries if _is_stale(coursedir, e)}
     tried = sum(map(len, stale.values()))
-    say(f"{tried - len(failed)} hand-ins entered into the gradebook, {_folders(entries) - tried} unchanged.")
+    entered = _several(tried - len(failed), "hand-in")
+    say(f"{entered} entered into the gradebook, {_folders(entries) - tried} unchanged.")
     return failed
+
+
+def _several(count: int, name: str) -> str:
+    return f"{count} {name}{'s' * (count != 1)}"
 
 
 def _folders(entries: list[Entry]) -> int:
@@ -313,6 +330,13 @@ def _class_of(
         missing = [student for student in sorted(students) if (student, exercise) not in known]
         graded += [StudentWork(student=who, exercise=exercise, hand_in=HandIn(absent=True)) for who in missing]
     return graded
+
+
+def _overruled(coursedir: CourseDirectory) -> list[str]:
+    """Returns a line for each item where a person's points are lower than the judge's are by now."""
+    with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        lower = gradebook.db.query(Grade).filter(Grade.manual_score < Grade.auto_score).all()
+        return sorted(f"{one.student.id}, {one.assignment.name}/{one.notebook.name}: {overruled(one)}" for one in lower)
 
 
 def _unknown_folders(coursedir: CourseDirectory) -> list[str]:

@@ -42,8 +42,9 @@ class SubmittedNotebook(Protocol):
 
 
 class Submission(Protocol):
-    """A hand-in of an assignment."""
+    """A hand-in of an assignment. `duedate`: with an extension that the student has."""
 
+    duedate: datetime | None
     timestamp: datetime | None
     late_submission_penalty: float | None
     notebooks: list[SubmittedNotebook]
@@ -51,6 +52,8 @@ class Submission(Protocol):
 
 class Assignment(Protocol):
     name: str
+    duedate: datetime | None
+    notebooks: list[object]
     max_score: float
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from grader.classroom.class_report import write_report
-from grader.classroom.intake import Intake, take_in
 from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
+from grader.classroom.names import Person
 from grader.classroom.patience import patiently
 from grader.classroom.plain_folder.result_files import write_output
 from grader.classroom.plain_folder.submissions import Submissions, read_submissions
@@ -36,6 +36,7 @@ class FolderChoice:
     source: Path
     out: Path
     exercises: tuple[Folder, ...]
+    roster: tuple[Person, ...] = ()
     only: tuple[Folder, ...] = ()
     regrade: Students = Students()
     how: How = How()
@@ -53,30 +54,22 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
     found = patiently(lambda: _read(choice), say)
     for line in found.ignored[:MOST_SHOWN]:
         say(f"Ignored, for it names no student and exercise: {line}")
-    for clash in found.clashes:
-        say(clash)
     _check(found, choice)
     results = Results(choice.out / "texts")
     wanted = {folder.id for folder in choice.only or choice.exercises}
     there = [one for one in found.all if not one.hand_in.absent and one.exercise in wanted]
     judge_missing(there, choice.regrade, results, choice.how, say)
-    graded = _with_results(found, results, wanted, () if choice.speed else (SPEED,))
-    patiently(lambda: write_output(graded, found.students, choice.out), say)
-    page = patiently(lambda: write_report(graded, choice.exercises[0].root, choice.out / "report.html"), say)
+    graded = _with_results(found, results, choice)
+    patiently(lambda: write_output(graded, found.people, choice.out), say)
+    course, page = choice.exercises[0].root, choice.out / "report.html"
+    patiently(lambda: write_report(graded, course, page, found.ignored), say)
     return _tell([one for one in graded if one.exercise in wanted], page, say)
 
 
 def _read(choice: FolderChoice) -> Submissions:
-    source, taken = choice.source, Intake()
-    if source.is_file():
-        source = choice.out / "submitted"
-        notebooks = {folder.id: [folder.name] for folder in choice.exercises}
-        taken = take_in(choice.source, source, notebooks, [])
-        source.mkdir(exist_ok=True)
-    _refuse_other_folders(source)
+    _refuse_other_folders(choice.source)
     only = choice.only[0] if len(choice.only) == 1 else None
-    found = read_submissions(source, list(choice.exercises), only, without=choice.out)
-    return Submissions(found.all, [*taken.ignored, *found.ignored], taken.clashes)
+    return read_submissions(choice.source, list(choice.exercises), only, choice.out, choice.roster)
 
 
 def _refuse_other_folders(source: Path) -> None:
@@ -93,7 +86,7 @@ def _refuse_other_folders(source: Path) -> None:
 
 
 def _check(found: Submissions, choice: FolderChoice) -> None:
-    if all(one.hand_in.absent for one in found.all):
+    if not found.exercises and (not choice.only or all(one.hand_in.absent for one in found.all)):
         name = (choice.only or choice.exercises)[0].name
         raise click.ClickException(
             f"{choice.source} holds no submission: STUDENT/{name}.py or STUDENT_{name}.py was expected, a .py file or "
@@ -104,19 +97,16 @@ def _check(found: Submissions, choice: FolderChoice) -> None:
             raise click.ClickException(f"--regrade: {choice.source} has nothing of a student {student!r}.")
 
 
-def _with_results(
-    found: Submissions, results: Results, wanted: set[str], without: tuple[str, ...]
-) -> list[StudentWork]:
-    """Returns everyone's work with its results, for each exercise that somebody handed in.
+def _with_results(found: Submissions, results: Results, choice: FolderChoice) -> list[StudentWork]:
+    """Returns everyone's work with its results, for each exercise that was asked for, or that somebody handed in.
 
-    Exercises outside of `wanted`, the ids of the exercises asked for, are left out unless all their texts have a
-    result. `without`: the items that do not count.
+    Exercises that were not asked for are left out unless all their texts have a result.
     """
     for one in found.all:
-        one.result, one.without = results.find(one.text) if one.text else None, without
-    handed_in = {one.exercise for one in found.all if not one.hand_in.absent}
+        one.result, one.without = results.find(one.text) if one.text else None, () if choice.speed else (SPEED,)
+    only = {folder.id for folder in choice.only}
     unknown = {one.exercise for one in found.all if one.text and not one.result}
-    shown = handed_in - (unknown - wanted)
+    shown = found.exercises - (unknown if only else set()) | only
     return [one for one in found.all if one.exercise in shown]
 
 
@@ -133,7 +123,7 @@ def _tell(graded: list[StudentWork], page: Path, say: Say) -> int:
     _tell_list("Waiting for a machine that can judge it (points open, neither 0 nor full)", waiting, say)
     _tell_list("Not graded, for the student to mend", problems, say)
     _tell_list("Not graded, a fault here and not a student's", faults, say)
-    say(f"{page.parent}/: summary.csv, items.csv, students/, exports/")
+    say(f"{page.parent}/: summary.csv, totals.csv, items.csv, feedback/, students/, exports/")
     if faults:
         say("Next: mend the fault (course doctor), then run the same command: it judges what is missing.")
         return 1

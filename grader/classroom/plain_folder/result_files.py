@@ -1,7 +1,8 @@
 """The files that `course grade SUBMISSIONS --out RESULTS` writes: a JSON per submission, tables, exports.
 
 students/STUDENT/03_softmax.json     the judge's result, with student, exercise, status and note
-summary.csv, items.csv               a row per student and exercise; a row per item of it
+feedback/STUDENT/03_softmax.html     what the student may see of it
+summary.csv, items.csv, totals.csv   a row per student and exercise; per item of it; per student
 exports/canvas.csv, moodle.csv       a row per student, a column per exercise
 exports/gradescope/, exports/junit/  a file per student and exercise
 """
@@ -9,7 +10,7 @@ exports/gradescope/, exports/junit/  a file per student and exercise
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
@@ -21,42 +22,53 @@ from grader.classroom.export_formats import (
     gradescope_text,
     junit_text,
     moodle_rows,
+    totals_rows,
     write_changed,
 )
 from grader.classroom.json_text import json_text
+from grader.classroom.names import Person
+from grader.classroom.plain_folder.feedback import feedback_page
 from grader.classroom.student_work import Judged, StudentWork
 from grader.explain.verdict import NOT_ATTEMPTED
 from grader.files import remove_unfinished
 
 # The folders that hold a folder per student, and how the paths of our files in the student's folder look.
-OF_STUDENTS = {"students": "{id}.json", "exports/gradescope": "{id}/results.json", "exports/junit": "{id}.xml"}
+OF_STUDENTS = {
+    "students": "{id}.json",
+    "feedback": "{id}.html",
+    "exports/gradescope": "{id}/results.json",
+    "exports/junit": "{id}.xml",
+}
 WRITERS = 8  # threads: thousands of small files, and each has to reach the disk or a share
 
 
-def write_output(graded: list[StudentWork], students: Collection[str], out: Path) -> None:
+def write_output(graded: list[StudentWork], people: Mapping[str, Person], out: Path) -> None:
     """Writes the files that differ from what `out` holds.
 
     Removes all files of an absent hand-in, and the Gradescope and JUnit files of a hand-in with no result or a fault.
-    `students`: all who are among the submissions; of the exercises that this run shows, an earlier run's files of
+    `people`: all students of the class by their ids; of the exercises that this run shows, an earlier run's files of
     other students are removed.
     """
     remove_unfinished(out)
     for folder, files in OF_STUDENTS.items():
         for id in {one.exercise for one in graded}:
-            _remove_others(out / folder, files.format(id=id), students)
+            _remove_others(out / folder, files.format(id=id), people)
     with ThreadPoolExecutor(WRITERS) as threads:
         for _ in threads.map(_write_work, graded, repeat(out)):
             pass  # raises what a thread met
     exercises, possible = sorted({one.exercise for one in graded}), _possible(graded)
-    scores = _scores(graded, exercises)
-    canvas = canvas_rows({exercise: possible.get(exercise) for exercise in exercises}, scores)
-    write_changed(out / "summary.csv", csv_of(_summary(graded)))
-    write_changed(out / "items.csv", csv_of(_items(graded)))
-    write_changed(out / "exports/canvas.csv", csv_of(canvas))
-    write_changed(out / "exports/moodle.csv", csv_of(moodle_rows(exercises, scores, emails=False)))
+    scores = _scores(graded, exercises, people)
+    write_changed(out / "summary.csv", csv_of(_summary(graded), for_people=True))
+    write_changed(out / "items.csv", csv_of(_items(graded), for_people=True))
+    by_exercise = {exercise: possible.get(exercise) for exercise in exercises}
+    write_changed(out / "totals.csv", csv_of(totals_rows(by_exercise, scores), for_people=True))
+    write_changed(out / "exports/canvas.csv", csv_of(canvas_rows(by_exercise, scores)))
+    write_changed(
+        out / "exports/moodle.csv", csv_of(moodle_rows(exercises, scores, emails=any(one.email for one in scores)))
+    )
 
 
-def _remove_others(folder: Path, files: str, students: Collection[str]) -> None:
+def _remove_others(folder: Path, files: str, students: Mapping[str, Person]) -> None:
     """Removes our files of students who are gone from the submissions, and the folders that this empties.
 
     Other files stay: a person has put them there.
@@ -71,6 +83,7 @@ def _remove_others(folder: Path, files: str, students: Collection[str]) -> None:
 
 def _write_work(one: StudentWork, out: Path) -> None:
     write_changed(out / "students" / one.student / f"{one.exercise}.json", _result_text(one))
+    write_changed(out / "feedback" / one.student / f"{one.exercise}.html", feedback_page(one))
     write_changed(out / "exports/gradescope" / one.student / one.exercise / "results.json", _gradescope_text(one))
     write_changed(out / "exports/junit" / one.student / f"{one.exercise}.xml", _junit_text(one))
 
@@ -119,9 +132,14 @@ def _items(graded: list[StudentWork]) -> Iterator[list]:
             yield [one.student, one.exercise, item.name, item.score, item.possible]
 
 
-def _scores(graded: list[StudentWork], exercises: list[str]) -> list[Scores]:
-    """Returns each student's scores by exercise; the name of the student's folder stands for name, id and login."""
+def _scores(graded: list[StudentWork], exercises: list[str], people: Mapping[str, Person]) -> list[Scores]:
+    """Returns each student's scores by exercise; the student's id stands for a name, an address that is not known."""
     by_student: dict[str, dict[str, float | None]] = {}
     for one in graded:
         by_student.setdefault(one.student, {})[one.exercise] = one.score
-    return [Scores(who, "", who, who, list(map(row.get, exercises))) for who, row in by_student.items()]
+    return [_of(people[id], list(map(row.get, exercises))) for id, row in by_student.items()]
+
+
+def _of(person: Person, scores: list[float | None]) -> Scores:
+    name = f"{person.last or person.id}, {person.first}".rstrip(", ")
+    return Scores(name, person.platform_id, person.id, person.email or person.id, scores, person.email)

@@ -1,0 +1,221 @@
+"""Whose a file is and of which exercise, by its path in a class's folder or in a learning platform's export.
+
+The names of files are understood as students, browsers and platforms write them: "softmax (1).py", "Softmax.py",
+"softmax.py.txt", "03_softmax-2.ipynb". Of students: STUDENT/anything/softmax.py, STUDENT_softmax.py, Moodle's
+"Ada Lovelace_123_assignsubmission_file_softmax.py" (also as a folder), Canvas'
+lovelaceada_LATE_123_456_softmax-1.py, and Gradescope's submission_123/, whose students submission_metadata.yml names.
+
+The outermost folder is the platform's, and so is the beginning of a file's name where there is no folder: they name the
+student. What follows is the student's own choice, and names an exercise or nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import click
+
+from grader.classroom.sent_files import File
+from grader.wire.printable import is_steering
+
+# What a platform writes, and as `rest` what the student chose. Canvas tells the student's number, Moodle another one.
+CANVAS = re.compile(
+    r"(?P<who>[^_]+)_(?:LATE_)?(?P<number>\d+)_(?P<hand_in>\d+)(?:_(?P<rest>.*))?", re.IGNORECASE | re.DOTALL
+)
+MOODLE = re.compile(
+    r"(?P<who>.+?)_(?P<participant>\d+)_assignsubmission_[^\W_]+_?(?P<rest>.*)", re.IGNORECASE | re.DOTALL
+)
+OF_NOBODY = re.compile(r"\d\d_\w+|assignment_\d+_export")  # folders of exercises, and Gradescope's around all others
+METADATA = re.compile(r"(assignment_\d+_export/)?submission_metadata\.yml")
+GRADESCOPE = re.compile(r"submission_\d+")
+FILE = re.compile(r"(?P<stem>.+?)(?P<kind>\.py|\.ipynb)?(?P<more>\.txt|\.json)?", re.IGNORECASE | re.DOTALL)
+COPIES = r"(?:[ _-]*(?:copy)?[ _-]*\(?\d*\)?)"  # what browsers and systems add to the name of a second file
+CLOSE = 0.75  # as difflib counts: a misspelt name
+COLUMNS = ("id", "first_name", "last_name", "email", "lms_user_id")  # of nbgrader's list of students
+
+
+@dataclass(frozen=True)
+class Person:
+    """A student, by every name that a platform may use."""
+
+    id: str
+    first: str = ""
+    last: str = ""
+    email: str = ""
+    platform_id: str = ""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whom a path names, and in which folder, or by the beginning of which files.
+
+    `number`: the student's on the platform; `participant`: what tells two of one name apart; `hand_in`: a number that
+    grows with each hand-in; "" for none.
+    """
+
+    name: str
+    number: str
+    participant: str
+    hand_in: str
+    place: tuple[str, ...]
+
+
+class Names:
+    """The names of a course's exercises and of a class's students. `folders`: names of folders of the course."""
+
+    def __init__(self, exercises: Iterable[str], folders: Iterable[str] = (), roster: Sequence[Person] = ()) -> None:
+        self.exercises = sorted(exercises, key=len, reverse=True)
+        self.folders, self.roster = {*self.exercises, *folders}, roster
+        self._by_letters = {re.sub("_", "", name).casefold(): name for name in self.exercises}
+        names = "|".join(re.escape(name).replace("_", "[ _-]?") for name in self.exercises)
+        self._pattern = re.compile(rf"(?:\d\d[ _-])?(?P<name>{names}){COPIES}", re.IGNORECASE)
+
+    def exercise_of(self, name: str) -> tuple[str, str] | None:
+        """Returns the exercise that a file's name means, and ".py" or ".ipynb"; None where it means none."""
+        file = FILE.fullmatch(name)
+        if file is None or not (file["kind"] or (file["more"] or "").lower() == ".txt"):
+            return None
+        found = self._pattern.fullmatch(file["stem"])
+        kind = (file["kind"] or ".py").lower()
+        return (self._by_letters[re.sub("[ _-]", "", found["name"]).casefold()], kind) if found else None
+
+    def owner_of(self, path: PurePosixPath) -> tuple[Owner | None, str]:
+        """Returns whom a path names, and the name that the student chose for the file; None where it names nobody."""
+        folders = path.parts[:-1]
+        top = next((part for part in folders if part not in self.folders and not OF_NOBODY.fullmatch(part)), "")
+        first = top or path.name
+        by_platform = CANVAS.fullmatch(first) or MOODLE.fullmatch(first)
+        if path.is_absolute():
+            return None, ""
+        if by_platform:
+            who, rest = by_platform["who"].strip(), by_platform["rest"] or ""
+        else:
+            who, rest = (re.sub(r"(?i)\.zip$", "", top).strip(), path.name) if top else self._before_exercise(path.name)
+        if not who or (not top and not by_platform and self._may_be_shorter(who)):
+            return None, ""
+        told = by_platform.groupdict() if by_platform else {}
+        number, hand_in = told.get("number", ""), told.get("hand_in", "")
+        participant = number or told.get("participant", "")
+        place = folders if top else (*folders, who, participant)
+        return Owner(who, number, participant, hand_in, place), path.name if top else rest
+
+    def people_of(self, owner: Owner, by_folder: dict[str, list[Person]], id: str) -> list[tuple[Person, bool]]:
+        """Returns whose a file is, and of each whether the roster has that student.
+
+        Several handed in together where Gradescope says so, or the name is "ada+bob". `by_folder`: as `submitters`
+        returns it. `id`: of a student whom the roster does not have.
+        """
+        parts = [part.strip() for part in owner.name.split("+")]
+        told = by_folder.get(owner.name) or [Person(id, platform_id=owner.number)]
+        if len(parts) > 1 and all(parts) and not owner.participant and self.known(owner.name) is None:
+            told = [Person(part) for part in parts]
+        name = owner.name if len(told) == 1 else ""
+        found = [
+            (one, self.known(one.email) or self.known(one.id, one.platform_id) or (self.known(name) if name else None))
+            for one in told
+        ]
+        return [(known or one, known is not None) for one, known in found]
+
+    def _before_exercise(self, name: str) -> tuple[str, str]:
+        """Returns a file's name in two, where an exercise's begins in it, or what may be one misspelt; else ""."""
+        if self.exercise_of(name):
+            return "", ""
+        parts = name.split("_")
+        split = [("_".join(parts[:count]), "_".join(parts[count:])) for count in range(1, len(parts))]
+        close = [
+            (who, rest) for who, rest in split
+            if difflib.get_close_matches(rest.partition(".")[0], self.exercises, 1, CLOSE)
+        ]  # fmt: skip
+        return next((each for each in split if self.exercise_of(each[1])), next(iter(close), ("", "")))
+
+    def _may_be_shorter(self, who: str) -> bool:
+        """Returns whether a beginning of this name is another student's: the rest may be the student's own choice."""
+        parts = who.split("_")
+        named = {self.known("_".join(parts[:count])) for count in range(1, len(parts))}
+        return bool(named - {None, self.known(who)})
+
+    def known(self, name: str, number: str = "") -> Person | None:
+        """Returns the student of the roster with this number on the platform or this name, however it is written."""
+        for person in self.roster:
+            if person.id == name or (number and person.platform_id == number):
+                return person
+        wanted = _letters(name)
+        matching = [
+            one
+            for one in self.roster
+            if wanted in {_letters(one.id), _letters(one.first + one.last), _letters(one.last + one.first),
+                          _letters(one.email), _letters(one.email.partition("@")[0])}
+        ]  # fmt: skip
+        return matching[0] if wanted and len(matching) == 1 else None
+
+
+def _letters(name: str) -> str:
+    """Returns a name's letters with their marks, and its digits, alike in both ways to write a letter with a mark."""
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return "".join(c for c in folded if unicodedata.category(c)[0] in "LMN")
+
+
+def as_folder(name: str) -> str:
+    """Returns a student's name as the name of a folder.
+
+    Slashes and plus signs, which nbgrader would interpret, and control characters become underscores.
+    """
+    plain = "".join("_" if is_steering(c) else c for c in unicodedata.normalize("NFC", name))
+    return re.sub(r"[/\\+]", "_", plain).lstrip(".") or "_"
+
+
+def submitters(files: Iterable[File]) -> dict[str, list[Person]]:
+    """Returns the students of each of Gradescope's folders, as submission_metadata.yml names them; {} where it is not.
+
+    Raises ClickException where that file cannot be read.
+    """
+    import yaml  # a container that judges uploads has none
+
+    found: dict[str, list[Person]] = {}
+    for file in (each for each in files if METADATA.fullmatch(str(each.path))):
+        try:
+            told = yaml.safe_load(file.read())
+            for folder, facts in ((key, facts) for key, facts in told.items() if GRADESCOPE.fullmatch(key)):
+                people = [{str(key).lstrip(":"): str(value or "") for key, value in one.items()}
+                          for one in facts.get(":submitters") or facts["submitters"]]  # fmt: skip
+                found[folder] = [
+                    Person(as_folder(one.get("sid") or one.get("email") or one["name"]), *_first_and_last(one["name"]),
+                           one.get("email", ""))
+                    for one in people
+                ]  # fmt: skip
+        except (yaml.YAMLError, AttributeError, KeyError, TypeError, UnicodeDecodeError):
+            raise click.ClickException(
+                f"{file.path} does not say whose the folders are, as Gradescope writes it. Download the export again."
+            ) from None
+    return found
+
+
+def _first_and_last(name: str) -> tuple[str, str]:
+    first, _, last = name.rpartition(" ")
+    return first, last
+
+
+def read_roster(path: Path) -> list[Person]:
+    """Returns the students of a CSV with nbgrader's columns. Raises ClickException where it is none."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise click.ClickException(f"--roster: {path} is not UTF-8 text; save it as CSV in UTF-8.") from None
+    first = text.partition("\n")[0]
+    rows = list(csv.DictReader(text.splitlines(), delimiter=";" if first.count(";") > first.count(",") else ","))
+    people = [Person(*((row.get(column) or "").strip() for column in COLUMNS)) for row in rows]
+    if not people or not all(person.id for person in people):
+        raise click.ClickException(
+            f"--roster: {path} has no id for each student. A CSV with these columns was expected, of which only the "
+            f"first is needed: {', '.join(COLUMNS)}."
+        )
+    ids = [person.id for person in people]
+    if twice := sorted({id for id in ids if ids.count(id) > 1}):
+        raise click.ClickException(f"--roster: {path} has {', '.join(twice)} twice. An id belongs to one student.")
+    return people

@@ -1,0 +1,120 @@
+"""`course grade` in a class's folder with real nbgrader; a stand-in judges, so that nothing waits for a judge."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from grader.classroom.nbgrader.one_at_a_time import alone_in
+from tests.classroom.instructor import Classroom, solution
+
+ADD, SOFTMAX, WEEK = "01_masked_add", "03_softmax", "week1"
+POINTS = {ADD: {"right": 10, "cost": 5}, SOFTMAX: {"right": 17, "cost": 3}}
+
+
+def judged(request: dict) -> dict:
+    """In the place of a judge: a text is right, but for one that says that it is wrong."""
+    wrong = "wrong" in request["text"]
+    common = {"hidden": False, "id": "", "message": "", "outcome": "fail" if wrong else "pass"}
+    points = POINTS[request["exercise"]].items()
+    tests = [{"name": f"test_{item}", "item": item, "points": worth, **common} for item, worth in points]
+    return {"exercise": request["exercise"], "tests": tests, "outcome": tests[0]["outcome"], "fault": None, "points": 1,
+            "possible": 1, "cause": "", "message": "", "report": "", "seed": 1}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """The folder of a class with one assignment of two exercises."""
+    classroom = Classroom(tmp_path_factory.mktemp("made") / "class")
+    classroom.make(ADD, SOFTMAX, assignment=WEEK)
+    return classroom.path
+
+
+@pytest.fixture
+def week(made, classroom, judged_by) -> Classroom:
+    judged_by(judged)
+    shutil.copytree(made, classroom.path)
+    return classroom
+
+
+def grades(classroom: Classroom) -> dict[str, dict[str, str]]:
+    return {row["student_id"]: row for row in classroom.export("Grades")}
+
+
+def test_of_two_notebooks_one_is_one_of_two_and_its_student_is_told(week):
+    week.hand_in("ada", WEEK, {"masked_add.py": solution(ADD)})
+    week.hand_in("bob", WEEK, {"masked_add.py": solution(ADD), "softmax.py": "wrong"})
+    said = week.here("course", "grade")
+    note = "softmax of this assignment was not handed in and counts 0."
+    assert f"ada, week1/masked_add: {note}" in said
+    rows = grades(week)
+    assert (rows["ada"]["core"], rows["ada"]["full"], rows["ada"]["note"]) == (
+        "1 of 2",
+        "1 of 2",
+        f"masked_add: {note}",
+    )
+    assert (rows["bob"]["full"], rows["bob"]["note"]) == ("1 of 2", "")
+    week.here("nbgrader", "generate_feedback", WEEK)
+    assert note in week.feedback("ada", WEEK, "masked_add")
+
+
+def test_points_of_a_person_that_the_judge_has_overtaken_are_told_after_each_run(week):
+    week.here("nbgrader", "db", "assignment", "add", WEEK, "--duedate", "2027-05-01 12:00 UTC")
+    week.hand_in("cem", WEEK, {"softmax.py": "wrong", "timestamp.txt": "2027-05-01 14:30:00 UTC"})
+    week.here("course", "grade")
+    with Gradebook(f"sqlite:///{week.path / 'gradebook.db'}", "class") as gradebook:
+        for item, points in (("right", 9), ("cost", 1)):
+            gradebook.find_grade(item, "softmax", WEEK, "cem").manual_score = points
+        gradebook.db.commit()
+    week.hand_in("cem", WEEK, {"softmax.py": solution(SOFTMAX)})
+    for _ in range(2):
+        said = week.here("course", "grade").partition("Your points count, and the judge gives more by now:")[2]
+        assert "cem, week1/softmax: right has 9 by hand, and 17 by the judge" in said
+        assert "cem, week1/softmax: cost has 1 by hand, and 3 by the judge" in said
+    row = grades(week)["cem"]
+    assert "right has 9 by hand, and 17 by the judge; cost has 1 by hand, and 3 by the judge" in row["note"]
+    assert (row["duedate"], row["hours_late"], row["score"]) == ("2027-05-01 12:00:00", "2.5", "10.0")
+    assert (week.path / "grades.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    (total,) = week.export("Totals")
+    assert total == {"student": "cem", "name": "cem", WEEK: "10.0", "total": "10.0", "of": "35.0", "not graded": "0"}
+
+
+def test_a_file_that_names_no_exercise_is_its_students_and_told(week):
+    archive = week.path.parent / "canvas.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("gasgus_1_1_homework.pdf", b"%PDF")
+        file.writestr("steineli_2_2_my softmax final.py", solution(SOFTMAX))
+        file.writestr("suesue_3_30_softmax-1.py", "wrong")
+        file.writestr("suesue_3_31_softmax-2.py", solution(SOFTMAX))
+        file.writestr("nobody.txt", "x")
+    for taken in (4, 0):
+        said = week.here("course", "grade", "--from", str(archive))
+        assert f"{taken} files of" in said and "Ignored, for it names no student and exercise: nobody.txt" in said
+    rows = grades(week)
+    assert [rows[who]["status"] for who in ("gasgus", "steineli", "suesue")] == ["not graded", "not graded", "graded"]
+    assert "there is homework.pdf" in rows["gasgus"]["note"]
+    assert "there is my softmax final.py" in rows["steineli"]["note"]
+    assert "softmax-1.py was not judged: softmax.py is newer." in rows["suesue"]["note"]
+    assert rows["suesue"]["score"] == "20.0"
+    page = (week.path / "report.html").read_text(encoding="utf-8")
+    assert "<li>nobody.txt</li>" in page and "there is homework.pdf" in page
+
+
+def test_a_class_is_graded_by_one_command_at_a_time(week):
+    week.hand_in("ada", WEEK, {"softmax.py": solution(SOFTMAX)})
+    with alone_in(week.path):
+        said = week.here("course", "grade", status=1)
+    assert f"{week.path} is being graded, by " in said and ", process " in said and "Nothing was graded." in said
+    assert "1 hand-in entered" in week.here("course", "grade")
+
+
+def test_a_folder_that_was_held_by_a_process_that_is_gone_is_free(tmp_path):
+    with alone_in(tmp_path):
+        pass
+    assert (tmp_path / ".course_grade").read_text()
+    with alone_in(Path(tmp_path)):
+        pass
