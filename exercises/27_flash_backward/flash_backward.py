@@ -1,4 +1,4 @@
-"""27 · Flash attention, backward: P is made anew from lse, in two walks over the same pairs of tiles."""
+"""27 · Flash attention, backward: P is made anew from lse, in two loops over the same pairs of tiles."""
 
 import torch
 import triton
@@ -25,7 +25,7 @@ def attention_dkdv_kernel(
     stride_vb, stride_vh, stride_vn, stride_vd, stride_dob, stride_doh, stride_dom, stride_dod,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    # Program (i, j) owns tile i of BLOCK_N keys of head j and walks over the queries. About 30 lines.
+    # Program (i, j) owns tile i of BLOCK_N keys of head j and loops over the queries. About 30 lines.
     # YOUR CODE HERE
     pass
 
@@ -37,7 +37,7 @@ def attention_dq_kernel(
     stride_vb, stride_vh, stride_vn, stride_vd, stride_dob, stride_doh, stride_dom, stride_dod,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    # Program (i, j) owns tile i of BLOCK_M queries of head j and walks over the keys. About 25 lines.
+    # Program (i, j) owns tile i of BLOCK_M queries of head j and loops over the keys. About 25 lines.
     # YOUR CODE HERE
     pass
 

@@ -270,7 +270,7 @@ def test_sums_of_dq_that_cancel_are_exact(check):
 
 @pytest.mark.core
 def test_three_launches_and_no_pair_in_memory(traffic):
-    # Four tiles of queries and three of keys: each walk reads what it walks along once for each tile that is owned.
+    # Four tiles of queries and three of keys: each loop reads what it goes over once for each tile that is owned.
     reads = {"q": 4, "do": 5, "lse": 4, "k": 5, "v": 5, "o": 1}
     data, kept = normals(1, 2, 100, 77, 32), dict(scratch=0.05, float_atomics=False)
     traffic(*data, reads=reads, writes=1, launches=3, idle=0, **kept, **SMALL)

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_N = 64  # keys of one turn
+BLOCK_N = 64  # keys of one iteration
 SPLITS = 16  # programs that share the keys of one sequence
 
 

@@ -1,4 +1,4 @@
-"""27 · Flash attention, backward: P is made anew from lse, in two walks over the same pairs of tiles."""
+"""27 · Flash attention, backward: P is made anew from lse, in two loops over the same pairs of tiles."""
 
 import torch
 import triton
@@ -33,11 +33,11 @@ def attention_dkdv_kernel(
     stride_vb, stride_vh, stride_vn, stride_vd, stride_dob, stride_doh, stride_dom, stride_dod,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    # Program (i, j) owns tile i of BLOCK_N keys of head j and walks over the queries. About 30 lines.
+    # Program (i, j) owns tile i of BLOCK_N keys of head j and loops over the queries. About 30 lines.
     ### BEGIN SOLUTION
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
     keys, d = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N), tl.arange(0, D)
-    # No `other`: lanes of different keys never meet in this walk, and those past the end are not stored.
+    # No `other`: lanes of different keys never meet in this loop, and those past the end are not stored.
     k_ptrs = k_ptr + b * stride_kb + h * stride_kh + keys[:, None] * stride_kn + d[None, :] * stride_kd
     k = tl.load(k_ptrs, mask=keys[:, None] < N)
     v_ptrs = v_ptr + b * stride_vb + h * stride_vh + keys[:, None] * stride_vn + d[None, :] * stride_vd
@@ -74,7 +74,7 @@ def attention_dq_kernel(
     stride_vb, stride_vh, stride_vn, stride_vd, stride_dob, stride_doh, stride_dom, stride_dod,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    # Program (i, j) owns tile i of BLOCK_M queries of head j and walks over the keys. About 25 lines.
+    # Program (i, j) owns tile i of BLOCK_M queries of head j and loops over the keys. About 25 lines.
     ### BEGIN SOLUTION
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
     rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)

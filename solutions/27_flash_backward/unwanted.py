@@ -1,7 +1,7 @@
-"""Kept out by the gate: tiles of 32 queries and 32 keys in both walks, pairs with a query per row, no load runs ahead.
+"""Kept out by the gate: tiles of 32 queries and 32 keys in both loops, pairs with a query per row, no load runs ahead.
 
-All else is as in the solution: P and dS in the dtype of the inputs, tensor cores for all seven products. Each turn has
-a quarter of the products, all tensors are read twice as often, and P and dS are turned in registers.
+All else is as in the solution: P and dS in the dtype of the inputs, tensor cores for all seven products. Each
+iteration has a quarter of the products, all tensors are read twice as often, and P and dS are turned in registers.
 """
 
 import torch
@@ -35,10 +35,10 @@ def attention_dkdv_kernel(
     stride_vb, stride_vh, stride_vn, stride_vd, stride_dob, stride_doh, stride_dom, stride_dod,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    # Program (i, j) owns tile i of BLOCK_N keys of head j and walks over the queries. About 30 lines.
+    # Program (i, j) owns tile i of BLOCK_N keys of head j and loops over the queries. About 30 lines.
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
     keys, d = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N), tl.arange(0, D)
-    # No `other`: lanes of different keys never meet in this walk, and those past the end are not stored.
+    # No `other`: lanes of different keys never meet in this loop, and those past the end are not stored.
     k_ptrs = k_ptr + b * stride_kb + h * stride_kh + keys[:, None] * stride_kn + d[None, :] * stride_kd
     k = tl.load(k_ptrs, mask=keys[:, None] < N)
     v_ptrs = v_ptr + b * stride_vb + h * stride_vh + keys[:, None] * stride_vn + d[None, :] * stride_vd
@@ -73,7 +73,7 @@ def attention_dq_kernel(
     stride_vb, stride_vh, stride_vn, stride_vd, stride_dob, stride_doh, stride_dom, stride_dod,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    # Program (i, j) owns tile i of BLOCK_M queries of head j and walks over the keys. About 25 lines.
+    # Program (i, j) owns tile i of BLOCK_M queries of head j and loops over the keys. About 25 lines.
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
     rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)
     q_ptrs = q_ptr + b * stride_qb + h * stride_qh + rows[:, None] * stride_qm + d[None, :] * stride_qd

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_N = 64  # keys of one turn
+BLOCK_N = 64  # keys of one iteration
 SPLITS = 16  # programs that share the keys of one sequence
 
 
@@ -51,7 +51,7 @@ def paged_attention_partial_kernel(
         total = total * factor + tl.sum(p, 1)
         acc = tl.dot(p.to(v.dtype), v, acc * factor[:, None])
         greatest = larger
-    # Without a turn this is (-inf, 0, 0), the part that adds nothing: the second launch reads it all the same.
+    # Without an iteration this is (-inf, 0, 0), the part that adds nothing: the second launch reads it all the same.
     part = ((b * HK + hk) * GROUP + h) * SPLITS + split
     tl.store(m_ptr + part, greatest, mask=h < GROUP)
     tl.store(l_ptr + part, total, mask=h < GROUP)

@@ -125,7 +125,7 @@ def judged(bench, text: str, data: tuple[Data, ...], **options) -> Verdict:
 
 
 def test_one_result_after_the_other_may_be_asked_for(bench):
-    """With dv alone asked for, neither delta nor the walk over keys need be there."""
+    """With dv alone asked for, neither delta nor the loop over keys need be there."""
     stores = re.findall(
         r"    tl\.store\((?:dk|delta)_ptr.*\n|        (?:delta|ds|dk) = tl\.(?:load|dot)\(.*\n", SOLUTION
     )
@@ -149,7 +149,9 @@ def test_each_sum_in_fp16_shows_in_its_own_case(bench, name):
     ((data, options),) = calls
     few_tiles = dict(BLOCK_N=128) if name == "dq" else dict(BLOCK_M=128)  # a loop that ends after one is a mistake too
     verdict = judged(bench, mutant(f"{ID}/acc_of_{name}_in_fp16"), data, **{**options, **few_tiles})
-    assert verdict.id == "half-accumulator" and verdict.lines[0].startswith(f"{name} is rounded to fp16 in every turn")
+    assert verdict.id == "half-accumulator" and verdict.lines[0].startswith(
+        f"{name} is rounded to fp16 in every iteration"
+    )
 
 
 def test_what_normal_data_hide_shows_far_from_zero(bench):

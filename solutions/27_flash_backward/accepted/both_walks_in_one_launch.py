@@ -1,14 +1,14 @@
 """Right: as the official tutorial has it: a program owns a tile of keys and the tile of queries of the same number.
 
-It walks along the queries first, for dk and dv, then along the keys, for dq; turns of a walk are smaller than the tile
-that is owned. Unlike the tutorial's the scale is not rounded into k, and sizes need not be multiples of a block.
+It loops over the queries first, for dk and dv, then over the keys, for dq; what an iteration takes is smaller than the
+tile that is owned. Unlike the tutorial's the scale is not rounded into k, and sizes need not be multiples of a block.
 """
 
 import torch
 import triton
 import triton.language as tl
 
-BLOCK_M = 32  # of a turn, in both walks
+BLOCK_M = 32  # of an iteration, in both loops
 BLOCK_N = 64  # that a program owns, of keys and of queries
 LOG2_E = tl.constexpr(1.4426950408889634)
 

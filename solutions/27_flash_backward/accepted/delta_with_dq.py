@@ -1,4 +1,4 @@
-"""Right: two launches. The owner of queries makes delta for itself and leaves it to the walk that comes after."""
+"""Right: two launches. The owner of queries makes delta for itself and leaves it to the loop that comes after."""
 
 import torch
 import triton

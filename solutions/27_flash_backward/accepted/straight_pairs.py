@@ -1,6 +1,6 @@
-"""Right: pairs as they are written on paper, a query per row in both walks: P and dS are turned for dv and dk.
+"""Right: pairs as they are written on paper, a query per row in both loops: P and dS are turned for dv and dk.
 
-So FlashAttention-2 and older tutorials have it. Keys past the end have the score -inf, in both walks; tiles are not
+So FlashAttention-2 and older tutorials have it. Keys past the end have the score -inf, in both loops; tiles are not
 square, and addresses turn k and v.
 """
 

@@ -1,4 +1,4 @@
-"""Wrong: dq is added up by atomics in the walk over queries, in fp32, and rounded by a launch of its own.
+"""Wrong: dq is added up by atomics in the loop over queries, in fp32, and rounded by a launch of its own.
 
 Five products in place of seven, and faster; but programs come in any order, and the last bits of dq with them.
 
@@ -38,7 +38,7 @@ def attention_dkdv_kernel(
     stride_vb, stride_vh, stride_vn, stride_vd, stride_dob, stride_doh, stride_dom, stride_dod,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    # Program (i, j) owns tile i of BLOCK_N keys of head j and walks over the queries. About 30 lines.
+    # Program (i, j) owns tile i of BLOCK_N keys of head j and loops over the queries. About 30 lines.
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
     keys, d = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N), tl.arange(0, D)
     k_ptrs = k_ptr + b * stride_kb + h * stride_kh + keys[:, None] * stride_kn + d[None, :] * stride_kd

@@ -1,4 +1,4 @@
-"""28, rung 1: a program for each query head walks over all keys of its sequence, as in 13 and 25.
+"""28, rung 1: a program for each query head loops over all keys of its sequence, as in 13 and 25.
 
 What: it divides at the end, and no second launch is needed.
 Why: 128 programs are one for each multiprocessor at most, heads of a group read the same keys each for themselves, and
