@@ -103,6 +103,11 @@ def great(*shape):
     return normal(*shape) * 1e3
 
 
+def huge(*shape):
+    """Up to 10**30 in bf16, beyond all that fp16 has, and up to 3e-4 in fp16."""
+    return normal(*shape).then("of the largest", 5e-10)
+
+
 def around(number, *shape):
     """Near this number, with a spread of a tenth of it: two such factors make scores far from 0."""
     return normal(*shape) * (0.1 * number) + number
@@ -294,7 +299,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         v=any_strides("B", "H", "N", "D"),
         o=contiguous("B", "H", "M", "D", values=(o_of,)),
         lse=contiguous("B", "H", "M", values=(lse_of,), dtype="float32"),
-        do=any_strides("B", "H", "M", "D", values=(normal, slight, great)),
+        do=any_strides("B", "H", "M", "D", values=(normal, slight, great, huge)),
         dtypes=BOTH,
         blocks=(dict(BLOCK_M=32, BLOCK_N=32), dict(BLOCK_M=16, BLOCK_N=16)),
     )

@@ -182,6 +182,9 @@ def test_one_key_takes_nearly_all_and_its_value_is_zero(check):
 
 def test_a_head_of_16(check):
     check(normal(2, 6, 16), *in_pages(20, 16, 2, 16, lengths=(77, 130)), dtypes=BOTH, **SMALL)
+    k_cache, v_cache, *others = in_pages(20, 16, 2, 16, lengths=(77, 130))
+    huge = v_cache.then("of the largest", 2e-10)  # up to 10**30 in bf16, beyond all that fp16 has
+    check(normal(2, 6, 16), k_cache, huge, *others, dtypes=BOTH, **SMALL)
 
 
 def test_a_head_of_128(check):
