@@ -68,6 +68,11 @@ class Memory(Sentence):
         "the address is computed wrongly, or the program has nothing to do there."
     )
 
+    BOUNDARY_CHECK = (
+        "The tl.{function} in line {line}{at} leaves {name} along an axis that its boundary_check does not name: it "
+        "lists the axes of the block that are checked."
+    )
+
     SHOWN_IN_ROWS = "Program {program} {verb} {name}[{row}, {column}]{neighbour}{size}."
     SHOWN_BEFORE = "Program {program} {verb} memory {count:#element} before {name} begins{neighbour}{size}."
     SHOWN_ELEMENT = "Program {program} {verb} element {element} of {name}{neighbour}{size}."
@@ -226,6 +231,9 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
         return Memory.DESCRIPTOR(function=function, line=line, name=name)
     if finding.linear < 0 and not finding.between:
         return Memory.LIES_BEFORE(name=name)
+    call = call_at(evidence.submission.tree, line, finding.column, *_functions(finding))
+    if call is not None and any(one.arg == "boundary_check" for one in call.keywords):
+        return Memory.BOUNDARY_CHECK(function=function, line=line, at=_at(evidence, finding), name=name)
     if not finding.masked and not finding.tile:
         return Memory.ONE_ADDRESS(line=line, name=name)
     if not finding.masked:

@@ -50,7 +50,10 @@ class Compiler(Sentence):
     CONDITION = (
         "{where}: `if` and `while` need one value for the whole program, and this is a tile: use tl.where, or a mask."
     )
-    GLOBAL = "{where}: a kernel sees no globals, and {name} is one: pass it as an argument, as {name}: tl.constexpr."
+    GLOBAL = (
+        "{where}: a kernel sees no globals, and {name} is one: pass it as an argument that is marked tl.constexpr, or "
+        "write {name} = tl.constexpr(...) where it is set: an annotation is not enough."
+    )
     PYTHON_FUNCTION = "{where}: the kernel calls {name}, a Python function: give it @triton.jit."
     KERNEL_NAME = "{where}: a kernel's name is made of a to z, A to Z, 0 to 9 and _, and this one is {name}."
     NO_PARAMETER = "{where}: the launch passes {name}, which is no parameter of the kernel and no option of Triton's."

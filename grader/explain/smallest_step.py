@@ -17,7 +17,9 @@ class SmallestStep(Sentence):
 def smallest_step(right: Sequence[Trial], wrong: Sequence[Trial]) -> Said | None:
     """Returns the sentence about two calls that differ in one respect alone: a size, the layouts, or the values; None
     where no two calls do."""
-    pairs = ((_distance(one, other), one, other) for one, other in product(right, wrong))
+    told_wrong = {other.data_label for other in wrong}  # a right call in the same words would be called wrong, too
+    named = [one for one in right if one.data_label not in told_wrong]
+    pairs = ((_distance(one, other), one, other) for one, other in product(named, wrong))
     near = [(distance, one, other) for distance, one, other in pairs if distance is not None]
     if not near:
         return None

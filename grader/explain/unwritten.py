@@ -133,7 +133,7 @@ def _silent(evidence: Evidence, writers: Writers) -> Said | None:
     found: Fields = dict(silent=silent, total=total, name=evidence.returns)
     if silent > 0 and evidence.missing_axis_text:
         return Unwritten.MISSING_AXIS(missing_axis=evidence.missing_axis_text, **found)
-    if silent > 0 and launch is not None and _axes_are_exchanged(launch, writers):
+    if silent > 0 and launch is not None and _axes_are_exchanged(evidence, launch, writers):
         made, read = _lines_of_axes(evidence, launch)
         return Unwritten.AXES_EXCHANGED(grid=str(tuple(launch.grid)), made=made, read=read, **found)
     if silent > 0 and launch is not None and launch.idle >= silent:
@@ -149,10 +149,15 @@ def _lines_of_axes(evidence: Evidence, launch: Launch) -> tuple[str, str]:
     return f", made in line {made}," if made else "", f" ({plural} {in_words(list(map(str, read)))})" if read else ""
 
 
-def _axes_are_exchanged(launch: Launch, writers: Writers) -> bool:
-    """Returns whether exactly the programs write that fit both the grid and the grid with its two axes exchanged."""
+def _axes_are_exchanged(evidence: Evidence, launch: Launch, writers: Writers) -> bool:
+    """Returns whether exactly the programs write that fit both the grid and the grid with its two axes exchanged, and
+    write whole tiles."""
     first, second, _ = writers.grid
     if len(launch.grid) != 2 or first == second:
+        return False
+    written = as_matrix(writers.programs) >= 0
+    whole = {min(first, second) * size for size in (1, *evidence.constants.values())}
+    if any(int(one.sum()) not in whole | {len(one)} for one in (written.any(dim=0), written.any(dim=1))):
         return False
     writing = {(one % first, one // first) for one in writers.programs.unique().tolist() if one >= 0}
     both = range(min(first, second))

@@ -80,15 +80,18 @@ class Values(Sentence):
         "Numbers on the way get too large or too small for their dtype: with 64 bits for every float {name} is right."
     )
     RANGE_OF_FP16 = (
-        "Line {line} makes fp16 of what is computed with afterwards: nothing above 65504 is a number of fp16, and "
-        "nothing below 3e-8."
+        "Line {line} works in fp16 or rounds to it, and its result is computed with afterwards: nothing above 65504 is "
+        "a number of fp16, and nothing below 3e-8."
     )
     STORED_IN_16_BITS = "Line {line} rounds to 16 bits, and {name} is fp32."
     IN_TF32 = (
         "The tl.dot in line {line} cuts fp32 to tf32, 11 significant bits, unless its input_precision chooses another "
         'way: "tf32x3" and "ieee" keep the digits.'
     )
-    STAY_IN_FP32 = "Line {line} makes {dtype} of what is computed with afterwards: stay in fp32 up to the store."
+    STAY_IN_FP32 = (
+        "Line {line} works in {dtype} or rounds to it, and its result is computed with afterwards: what has to keep its "
+        "digits stays in fp32."
+    )
     CONVERT_TO_FP32 = "Convert to fp32 before computing, and keep sums in fp32."
     FEW_DIGITS = "Digits are lost on the way: errors are up to {error:.3g} times the bound."
     WHERE_DIGITS_GO = "Where do large numbers meet whose difference is small, or are many added up in one variable?"

@@ -378,6 +378,19 @@ def test_columns_that_a_mask_leaves_out_are_not_put_down_to_the_grid(bench, chan
     assert verdict.id == "unwritten" and verdict.lines[0].startswith(sentence)
 
 
+def test_a_block_pointer_that_leaves_an_axis_unchecked_is_told_of_its_boundary_check(bench):
+    store = "tl.store(z_ptr + rows * stride_zm + cols * stride_zn, tile, mask=mask)"
+    made = (
+        "tl.make_block_ptr(z_ptr, (M, N), (stride_zm, stride_zn), (tl.program_id(1) * BLOCK_M, tl.program_id(0) * "
+        "BLOCK_N), (BLOCK_M, BLOCK_N), (1, 0))"
+    )
+    change = (store, f"tl.store({made}, tile, boundary_check=(0,))")
+    verdict = judged(bench, "02_strided_blocks", change, normal(101, 153), output(101, 153))
+    assert (
+        verdict.id == "oob-store" and "leaves z along an axis that its boundary_check does not name" in verdict.lines[0]
+    )
+
+
 @pytest.mark.parametrize(
     ("id", "change", "sizes", "sentence"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader import indices, normal
+from grader import indices, normal, output
 from tests.conftest import ROOT
 
 ROWS = "12_gather_rows", "(K, triton.cdiv(N, BLOCK_N))", "(K,)", (normal(20, 2411), indices(12, below=20))
@@ -55,6 +55,13 @@ def test_a_grid_with_its_axes_exchanged_is_told_so(bench):
         "0. The grid, made in line 33, is (1, 12): which axis counts what there, and in tl.program_id (lines 17 and "
         "19)?"
     )
+
+
+def test_a_mask_that_leaves_out_most_of_a_tile_is_no_exchange_of_axes(bench):
+    exercise = "02_strided_blocks"
+    source = solution(exercise).replace("(cols < N)", "(cols * stride_xn < N)")
+    verdict = bench(source, exercise).check(normal(37, 153).transposed(), output(37, 153))
+    assert verdict.id == "unwritten" and "axis 0 of the grid for axis 1" not in verdict.lines[0], verdict.lines
 
 
 TWO_LAUNCHES = """import torch
