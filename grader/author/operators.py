@@ -82,9 +82,13 @@ class Solution:
             if ast.unparse(call.func) == f"tl.{name}":
                 yield call
 
+    def grids(self) -> list[ast.expr]:
+        """Returns the grid of each launch, as it is written there."""
+        return [launch.func.slice for launch in self.launches() if isinstance(launch.func, ast.Subscript)]
+
     def grid_axes(self) -> Iterator[ast.expr]:
         """Yields how many programs each launch starts along each axis, as far as the entry writes a tuple."""
-        written = [launch.func.slice for launch in self.launches()]
+        written = self.grids()
         names = {node.id for node in written if isinstance(node, ast.Name)}
         for node in self.in_entry(ast.Assign):
             if isinstance(node.targets[0], ast.Name) and node.targets[0].id in names:
@@ -207,12 +211,12 @@ def _added(s: Solution) -> Iterator[list[Change]]:
 def _fixed_block_size(s: Solution) -> Iterator[list[Change]]:
     """Yields the block sizes that the file states and a grid counts, each as a number in the place of its name in a
     kernel. A loop may go in steps of any size."""
-    sizes = {}
+    sizes: dict[str, str] = {}
     for node in (one for one in s.tree.body if isinstance(one, ast.Assign)):
         names = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else node.targets
         values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         sizes |= {ast.unparse(name): s.text_of(value) for name, value in zip(names, values)}
-    counted = dict.fromkeys(node.right.id for node in s.block_starts())
+    counted = dict.fromkeys(s.text_of(node.right) for node in s.block_starts())
     for name in (one for one in counted if one in sizes):
         used = (node for node in s.in_kernels(ast.Name) if node.id == name)
         yield [change for node in used for change in s.instead(node, sizes[name])]
@@ -319,7 +323,7 @@ def _floor(s: Solution) -> Iterator[list[Change]]:
 def _on_axis_one(s: Solution) -> Iterator[list[Change]]:
     """Yields the grids of one axis with all of their programs on the second."""
     ids = list(s.calls("program_id"))
-    grids = [launch.func.slice for launch in s.launches()]
+    grids = s.grids()
     one_axis = len(grids) == 1 and isinstance(grids[0], ast.Tuple) and len(grids[0].elts) == 1
     if one_axis and all(ast.unparse(call) == "tl.program_id(0)" for call in ids):
         yield [change for call in ids for change in s.instead(call, "tl.program_id(1)")] + s.instead(
@@ -331,10 +335,9 @@ def _strides_of_zero(s: Solution) -> Iterator[list[Change]]:
     """Yields the strides of arguments that a launch is given: those of a new tensor are never 0."""
     arguments = {one.arg for one in s.entry.args.args}
     for call in [node for launch in s.launches() for node in ast.walk(launch) if isinstance(node, ast.Call)]:
-        is_stride = isinstance(call.func, ast.Attribute) and call.func.attr == "stride"
-        if is_stride and s.text_of(call.func.value) in arguments:
-            starred = not call.args
-            yield s.instead(call, "(n or 1 for n in {})" if starred else "({} or 1)")
+        tensor, _, method = s.text_of(call.func).partition(".")
+        if method == "stride" and tensor in arguments:
+            yield s.instead(call, "({} or 1)" if call.args else "(n or 1 for n in {})")
 
 
 def _strides_swapped(s: Solution) -> Iterator[list[Change]]:

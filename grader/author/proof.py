@@ -83,8 +83,8 @@ def proofs_of(folder: Folder) -> Iterator[Proof]:
     for mutant in mutants_of(folder):
         name, changed = str(mutant.path.relative_to(folder.root)), mutant.path.suffix == ".toml"
         submission, name = (mutant.text, f"{name}: {mutant.name}") if changed else (mutant.path, name)
-        proven_by = dict(sentence=mutant.sentence, finding=mutant.finding, by_operator=mutant.by_operator)
-        yield Proof("mutant", name, folder.path, submission, FAIL, **proven_by)
+        sentence, finding, made = mutant.sentence, mutant.finding, mutant.by_operator
+        yield Proof("mutant", name, folder.path, submission, FAIL, sentence, finding, by_operator=made)
     for path in sorted((folder.root / "tests" / "cheats" / folder.id).glob("*.py")):
         if says_that_it_passes(path):
             yield proof("cheat", path, PASS)

@@ -89,8 +89,8 @@ class Values(Sentence):
         'way: "tf32x3" and "ieee" keep the digits.'
     )
     STAY_IN_FP32 = (
-        "Line {line} works in {dtype} or rounds to it, and its result is computed with afterwards: what has to keep its "
-        "digits stays in fp32."
+        "Line {line} works in {dtype} or rounds to it, and its result is computed with afterwards: what has to keep "
+        "its digits stays in fp32."
     )
     CONVERT_TO_FP32 = "Convert to fp32 before computing, and keep sums in fp32."
     FEW_DIGITS = "Digits are lost on the way: errors are up to {error:.3g} times the bound."
