@@ -324,11 +324,10 @@ def _on_axis_one(s: Solution) -> Iterator[list[Change]]:
     """Yields the grids of one axis with all of their programs on the second."""
     ids = list(s.calls("program_id"))
     grids = s.grids()
-    one_axis = len(grids) == 1 and isinstance(grids[0], ast.Tuple) and len(grids[0].elts) == 1
-    if one_axis and all(ast.unparse(call) == "tl.program_id(0)" for call in ids):
-        yield [change for call in ids for change in s.instead(call, "tl.program_id(1)")] + s.instead(
-            grids[0], f"(1, {s.text_of(grids[0].elts[0])})"
-        )
+    grid = grids[0] if len(grids) == 1 else None
+    if isinstance(grid, ast.Tuple) and len(grid.elts) == 1 and {*map(ast.unparse, ids)} == {"tl.program_id(0)"}:
+        moved = [change for call in ids for change in s.instead(call, "tl.program_id(1)")]
+        yield moved + s.instead(grid, f"(1, {s.text_of(grid.elts[0])})")
 
 
 def _strides_of_zero(s: Solution) -> Iterator[list[Change]]:

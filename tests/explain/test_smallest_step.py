@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from grader import leading, normal
+from grader import normal, some_minus_infinity
 from grader.course.exercise import Exercise
 from grader.course.folder import Folder, load_test_file
 from grader.course.trial import Trial
@@ -27,5 +27,5 @@ def test_no_call_is_called_right_in_the_words_of_a_wrong_one():
     """Values of these have no words: the label of both is their shapes."""
     right, like_it = trial(normal(64) * 3, normal(64)), trial(normal(64), normal(64))
     assert right.data_label == like_it.data_label
-    assert smallest_step([right], [trial(leading(float("nan"), normal(64)), normal(64))]) is not None
-    assert smallest_step([right], [trial(leading(float("nan"), normal(64)), normal(64)), like_it]) is None
+    assert smallest_step([right], [trial(some_minus_infinity(64), normal(64))]) is not None
+    assert smallest_step([right], [trial(some_minus_infinity(64), normal(64)), like_it]) is None
