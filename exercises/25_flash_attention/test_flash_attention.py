@@ -129,6 +129,7 @@ def test_scores_fall_along_the_keys(check):
 
 def test_the_last_tiles_are_not_full(check):
     check(normal(1, 2, 70, 64), normal(1, 2, 77, 64), normal(1, 2, 77, 64), **SMALL)
+    check(normal(1, 1, 300, 16), normal(1, 1, 45, 16), normal(1, 1, 45, 16), BLOCK_M=256, BLOCK_N=32)
 
 
 def test_more_keys_than_queries(check):

@@ -28,6 +28,7 @@ class Samples(Sentence):
         "Most of a sample of {sample} programs write {each:#element} each. Some write less, by {short} in all, and the "
         "whole grid has room for {room}."
     )
+    NOTHING_DONE = "A program of a sample writes nothing to {name}, and loads nothing."
     OFFSETS_MEET = "Offsets in {name} meet each other."
     STORED_AGAIN = "{times} values are stored in {count:#element} of {name}: others get none."
     WRONG = "{name} is wrong in {count:#element} of {total} that program {program} writes, {dtype}."
@@ -42,6 +43,11 @@ def too_few(name: str, shape: list[int], grid: list[int], each: int) -> Verdict:
         said = Samples.BLOCK_TOO_SHORT(name=name)
     at_most = Samples.AT_MOST(name=name, each=each, together=programs * each, total=math.prod(shape))
     return failed(Cause.UNWRITTEN, said, at_most, kind="memory")
+
+
+def nothing_done(name: str) -> Verdict:
+    """Returns the verdict on a program that a number which does not fit its type leads to no element at all."""
+    return failed(Cause.UNWRITTEN, Samples.NOTHING_DONE(name=name), kind="memory")
 
 
 def parts_left_out(name: str, grid: list[int], each: int, sample: int, short: int, room: int) -> Verdict:

@@ -96,6 +96,9 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
         if found is None:
             of_results = (_of_result(*pair, tables) for pair in zip(results, reply.sampled))
             found = next(filter(None, of_results), None)
+        # A descriptor takes any corner, and stores nothing outside of its tensor.
+        if found is None and reply.overflows and any(launch.idle for launch in reply.launches):
+            found = sampled_results.nothing_done(results[0].returns)
         if found is not None:
             return offset_overflows.overflow(results[0], found) or found
         replies.append(reply)

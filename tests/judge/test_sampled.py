@@ -256,6 +256,14 @@ def test_programs_that_leave_out_what_the_grid_has_no_room_for_are_found(bench):
     assert verdict_on(bench, SOLUTIONS["02"], data).outcome == SKIPPED
 
 
+def test_a_number_that_wraps_and_leads_a_descriptor_to_nothing_is_found(bench):
+    """The corner of the last tile is negative then: a descriptor loads zeros there and stores nothing."""
+    path, data = "solutions/23_descriptor_matmul/descriptor_matmul.py", (normal(65537, 64), normal(64, 16408))
+    assert verdict_on(bench, path, data).outcome == SKIPPED
+    wrapped = verdict_on(bench, path, data, change=("tl.program_id(0)", "tl.program_id(0).to(tl.int16)"))
+    assert wrapped.id == "offset-overflow" and wrapped.lines[0].startswith("An offset leaves int16 in line 19")
+
+
 PICK = """
 import torch
 import triton
