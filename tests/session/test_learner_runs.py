@@ -92,6 +92,8 @@ def test_a_partly_filled_stub_says_which_region_is_empty(course):
     )
     done = run("exercises/01_masked_add", cwd=course)
     assert "The marked region in masked_add_kernel is still empty." in done.out
+    line = stub[: stub.index("    pass\n")].count("\n") + 1
+    assert done.lines[-1].startswith(f"  Next: edit exercises/01_masked_add/masked_add.py:{line} ")
 
 
 def test_one_test_by_its_name_is_no_pass(course):
