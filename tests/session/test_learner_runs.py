@@ -192,6 +192,9 @@ def test_a_wrong_option_is_one_sentence(arguments, sentence):
     ("folder", "sentence"),
     [
         ("exercises/03_softmx", "No exercise is called '03_softmx'. Did you mean 03_softmax"),
+        ("exercises/1_masked", "No exercise is called '1_masked'. Did you mean 01_masked_add"),
+        ("exercises/3/softmax.py", "There is no folder exercises/3. Did you mean exercises/03_softmax?"),
+        ("exercises/03_softmax/sof.py::test_one", "sof.py. Did you mean exercises/03_softmax/softmax.py?"),
         ("exercises/3", "There is no folder exercises/3. Did you mean exercises/03_softmax?"),
     ],
 )
@@ -227,6 +230,18 @@ def test_a_syntax_error_shows_the_line_once(course):
     assert "Line 14:  mask = cols <" in done.out
     assert done.lines[-1].startswith("  Next: edit exercises/03_softmax/softmax.py:14")
     assert "FAIL" not in done.out and "Traceback" not in done.out
+
+
+def test_a_merge_that_was_not_finished_is_told_as_that(course):
+    text = (ROOT / SOFTMAX).read_text()
+    line = "    mask = cols < N\n"
+    assert text.count(line) == 1
+    write(
+        course, "03_softmax", text.replace(line, f"<<<<<<< HEAD\n{line}=======\n    mask = N > cols\n>>>>>>> other\n")
+    )
+    done = run("exercises/03_softmax", cwd=course)
+    assert "Line 14 of softmax.py is not valid Python: a merge has left both texts there: keep one" in done.out
+    assert done.lines[-1].startswith("  Next: edit exercises/03_softmax/softmax.py:14")
 
 
 def test_the_line_of_a_mend_is_where_to_edit(course):
