@@ -73,10 +73,10 @@ def _marked(writer, outcome: str, text: str) -> None:
         _line(writer, f"{' ' * 8 if number else ''}{line}")
 
 
-def end(writer, grading: Grading, alone: bool, why: bool) -> None:
+def end(writer, grading: Grading, alone: bool, why: bool, is_stopped: bool) -> None:
     """Writes the diagnosis, notes on the file and, if the exercise is alone in the session, the next action.
 
-    `why`: also which explanations were weighed.
+    `why`: also which explanations were weighed. `is_stopped`: by Ctrl-C.
     """
     if grading.outcome == NOT_ATTEMPTED:
         region = "region" if grading.run.regions == 1 else "regions"
@@ -92,6 +92,8 @@ def end(writer, grading: Grading, alone: bool, why: bool) -> None:
         until = (FOR_VALUES if FOR_VALUES in waiting else FOR_ALL).removeprefix("waits")
         _marked(writer, SKIPPED, f"{count_text(len(waiting), 'test')} wait{'s' * (len(waiting) == 1)}{until}")
     writer.write_line("")
+    if is_stopped:
+        _paragraph(writer, f"Stopped by Ctrl-C: {len(grading.results)} of {grading.tests} tests were run.")
     if grading.fault:
         _paragraph(writer, f"Not judged: {grading.fault}.")
         _paragraph(writer, "This is not a mistake of yours.")

@@ -143,6 +143,27 @@ def test_stopping_at_the_first_failure_still_diagnoses(course):
     assert "lets lanes outside of z through" in done.out and "--seed" in done.out
 
 
+def test_ctrl_c_ends_a_run_with_a_line_of_the_report(course, monkeypatch):
+    from grader.session.session import Session
+
+    settle, asked = Session.settle, []
+
+    def interrupted(self, *arguments, **options):
+        asked.append(arguments)
+        if len(asked) % 3 == 0:
+            raise KeyboardInterrupt
+        settle(self, *arguments, **options)
+
+    monkeypatch.setattr(Session, "settle", interrupted)
+    solution = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    for kernel in (solution, solution.replace("x + y, mask", "x - y, mask")):
+        write(course, "01_masked_add", kernel)
+        done = run("exercises/01_masked_add", cwd=course)
+        assert done.status == pytest.ExitCode.INTERRUPTED
+        assert re.search(r"^  Stopped by Ctrl-C: 2 of \d+ tests were run\.$", done.out, re.M)
+        assert "!!!" not in done.out and "KeyboardInterrupt" not in done.out and done.lines[-1].startswith("  Next: ")
+
+
 def test_naming_the_learners_file_grades_it(course):
     path = write(course, "04_transpose", (ROOT / "solutions/04_transpose/transpose.py").read_text())
     assert re.search(r"Right so far: 1 of \d\d tests", run(path, "-k", "one_row", cwd=course).out)
