@@ -128,7 +128,7 @@ class LazyKernel:
 
 def whole(grid: Any) -> tuple[int, ...]:
     if not isinstance(grid, (tuple, list)):
-        raise TypeError("the grid must be a tuple, such as (n,)")
+        raise TypeError("the grid must be a tuple, such as (n,): (n) without the comma is n")
     if not 1 <= len(grid) <= 3:
         raise TypeError("the grid must have 1 to 3 numbers")
     if not all(hasattr(size, "__index__") for size in grid):

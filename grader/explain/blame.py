@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict
 from grader.sentences import Sentence
@@ -10,15 +12,21 @@ from grader.sentences import Sentence
 class Blame(Sentence):
     EMPTY_REGION = "The marked region in {functions} is still empty."
     A_NUMBER = (
-        "Right with your own block sizes, wrong with {sizes:,}: does a number, or another name, stand where one of "
-        "them should?"
+        "Right with the block sizes of the file, wrong with {sizes:,}: does a number, or another name, stand where one "
+        "of them should?"
     )
     IS_IT = "Is it the {number} in line {line}?"
 
 
-def blame_empty_regions(verdict: Verdict, functions: list[str]) -> None:
+def blame_empty_regions(verdict: Verdict, functions: list[str], tree: ast.Module) -> None:
     verdict.said.insert(0, Blame.EMPTY_REGION(functions=" and ".join(functions)))
-    verdict.kind = "region"
+    verdict.kind, verdict.line = "region", _line_of_region(functions[0], tree)
+
+
+def _line_of_region(function: str, tree: ast.Module) -> int:
+    """Returns the line of the `pass` that the stub has there, or else of the function."""
+    found = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return next((node.lineno for node in ast.walk(found) if isinstance(node, ast.Pass)), found.lineno)
 
 
 def blame_a_number(verdict: Verdict, constants: dict[str, int], literals: list[tuple[int, int]]) -> None:
@@ -30,8 +38,8 @@ def blame_a_number(verdict: Verdict, constants: dict[str, int], literals: list[t
     """
     if verdict.id == Cause.UNWRITTEN and len(verdict.said) > 1:
         del verdict.said[0]
-    if len(literals) == 1:
-        ((number, verdict.line),) = literals
+    if len(set(literals)) == 1:
+        number, verdict.line = literals[0]
         verdict.said.insert(0, Blame.IS_IT(number=number, line=verdict.line))
     verdict.said.insert(0, Blame.A_NUMBER(sizes=[f"{name} = {value}" for name, value in constants.items()]))
     verdict.kind = "cause"

@@ -130,6 +130,10 @@ class Failures(Sentence):
         "Tiles of different shapes meet{in_line}{sizes}. A column of rows is rows[:, None], a row of columns "
         "cols[None, :]; pointers, mask and values of one load or store need one shape."
     )
+    REDUCED_SHAPES = (
+        "Tiles of different shapes meet{in_line}{sizes}. A reduction leaves the axes that it does not name: "
+        "tl.sum(x, 1) has an element for each row of x, and tl.sum(x, 0) one for each column."
+    )
     OPERANDS = "{left} is {first}, {right} is {second}."
     OPERANDS_WITH_A_ROW = (
         "{left} is {first}, {right} is {second}: a block of {size} numbers meets a tile as a row, [1, {size}]."
@@ -222,6 +226,7 @@ PLAIN_WORDS = {
 
 NOTEBOOK = re.compile(rb'\s*\{\s*"(?:cells|metadata|nbformat)')  # JSON begins so, and is Python but for `false`
 TWO_OPERANDS = re.compile(r"; left is (\[[\d, ]+\]): (.+); right is (\[[\d, ]+\]): (.+)$")
+OF_REDUCTIONS = re.compile(r"; left is \[\d+\]: (?=.*tl\.(?:sum|max|min)\().*; right is \[\d+\]: ")
 UNLIKE_SIZES = re.compile(r"incompatible dimensions at index (\d+): (\d+) and (\d+)")
 
 
@@ -281,6 +286,8 @@ def kernel_mistake(failure: Failure, submission: Submission, exercise: Exercise)
 
 def _of_a_mistake(failure: Failure, submission: Submission, exercise: Exercise) -> Said | None:
     sentence = next((plain for part, plain in PLAIN_WORDS.items() if part in failure.message), None)
+    if sentence is Failures.SHAPES and OF_REDUCTIONS.search(failure.message):
+        sentence = Failures.REDUCED_SHAPES
     return None if sentence is None else _filled(sentence, failure, submission, exercise)
 
 
@@ -306,7 +313,7 @@ def _filled(sentence: Failures, failure: Failure, submission: Submission, exerci
 
 def _failure(failure: Failure, said: Said, submission: Submission, kind: str) -> Verdict:
     place = source_line(submission, failure.line) if failure.kind != "encoding" else None
-    operands = _operands(failure) if said.sentence is Failures.SHAPES else None
+    operands = _operands(failure) if said.sentence in (Failures.SHAPES, Failures.REDUCED_SHAPES) else None
     return failed(failure.kind, said, operands, place, kind=kind, line=failure.line)
 
 

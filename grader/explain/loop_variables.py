@@ -24,8 +24,9 @@ class LoopVariable(Sentence):
     )
     BECOMES = (
         "{where}: {name} begins the loop of line {loop} as {first}, and here it becomes {last}: a variable keeps its "
-        "type and shape through a loop."
+        "type and shape through a loop.{replaced}"
     )
+    REPLACED = " Each turn replaces {name}: += adds to what it was."
 
 
 def loop_variable(failure: Failure, tree: ast.Module) -> tuple[Said, int] | None:
@@ -35,11 +36,12 @@ def loop_variable(failure: Failure, tree: ast.Module) -> tuple[Said, int] | None
         return None
     name = found["name"]
     types = dict(first=in_words(found["first"]), last=in_words(found["last"]))
-    line = _line_of_only_assignment(name, failure.line, tree)
+    line, is_new = _only_assignment(name, failure.line, tree)
     place = line or failure.line
     where = f"The compiler refuses {f'line {place}' if place else 'the kernel'}"
     if line:
-        return LoopVariable.BECOMES(where=where, name=name, loop=failure.line, **types), line
+        replaced = LoopVariable.REPLACED(name=name).text if is_new else ""
+        return LoopVariable.BECOMES(where=where, name=name, loop=failure.line, replaced=replaced, **types), line
     return LoopVariable.CHANGES(where=where, name=name, **types), failure.line
 
 
@@ -51,10 +53,13 @@ def in_words(kind: str) -> str:
     return f"pointer to {in_words(pointer[1])}" if pointer else kind
 
 
-def _line_of_only_assignment(name: str, loop: int, tree: ast.Module) -> int:
-    """Returns the line of the only assignment to a variable in the loop that begins at line `loop`; 0 if there are
-    none or several."""
+def _only_assignment(name: str, loop: int, tree: ast.Module) -> tuple[int, bool]:
+    """Returns the line of the only assignment to a variable in the loop that begins at line `loop`, and whether
+    nothing in the loop reads the variable; line 0 if there are none or several."""
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While) and node.lineno == loop]
     inside = [node for one in loops for statement in one.body for node in ast.walk(statement)]
     stored = [n for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id == name]
-    return stored[0].lineno if len(stored) == 1 else 0
+    is_read = any(isinstance(n, ast.AugAssign) and n.target in stored for n in inside) or any(
+        isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id == name for n in inside
+    )
+    return stored[0].lineno if len(stored) == 1 else 0, not is_read

@@ -82,7 +82,7 @@ class Compiler(Sentence):
         "of addresses, {pointer} + offsets."
     )
     NO_SUCH_AXIS = "{where}: there is no axis {axis} here: there are {count} axes, and they are counted from 0."
-    ONLY_AXIS = "{where}: there is no axis {axis} here: the only one is axis 0, as in tl.sum(x, 0)."
+    ONLY_AXIS = "{where}: there is no axis {axis} here: the only one is axis 0."
     NO_AXIS = "{where}: there is no axis {axis} here: this is one value, and no block."
     NO_DTYPE = "{where}: tl.zeros wants a dtype too, as in tl.zeros((BLOCK_N,), dtype=tl.float32)."
     ACCUMULATOR = (
@@ -92,6 +92,14 @@ class Compiler(Sentence):
     PRODUCT_OF_SHAPES = "{where}: tl.dot multiplies [m, k] by [k, n], and these tiles are {first} and {second}."
     ACCUMULATOR_SHAPE = "{where}: tl.dot(a, b, acc) makes a tile of {wanted} here, and this accumulator is {given}."
     STORED_SHAPE = "{where}: {name} stores tiles as large as its block, {block}, and this one is {given}."
+    PRODUCT_BY_STAR = (
+        "{where}: * multiplies element by element, and these tiles are {first} and {second}: tl.dot(a, b, acc) makes "
+        "the product of matrices and adds it to acc."
+    )
+    DTYPES_OF_PRODUCT = (
+        "{where}: tl.dot multiplies tiles of one dtype, and these are {first} and {second}: convert one, as in "
+        "tl.dot(p.to(v.dtype), v, acc)."
+    )
     CORNER_OF_TILES = (
         "{where}: a corner is two numbers, the row and the column of a tile's first element, and here one of them is a "
         "tile: the descriptor knows the others."
@@ -154,6 +162,20 @@ class Compiler(Sentence):
     BOUNDS = "{where}: range takes whole numbers, and / makes others of them: // and tl.cdiv do not."
     DIVIDES = "Line {line} divides with /."
     NOT_LOADED = "{where}: {name} is an address, and here a number is wanted: tl.load({name}) reads what lies there."
+    NOT_LOADED_BOTH = (
+        "{where}: {name} and {other} are addresses, and here numbers are wanted: tl.load({name}) reads what lies there."
+    )
+    ADDRESS_FOR_NUMBERS = "{where}: an address stands where numbers are wanted: tl.load(address) reads what lies there."
+    NOT_CALLED = (
+        "{where}: a function stands here and is not called: tl.program_id(0) is a number, tl.program_id a function."
+    )
+    MASK_OF_NUMBERS = (
+        "{where}: the mask holds numbers, and it has to say of each lane whether it takes part: offsets < N does."
+    )
+    OFFSETS_APART = (
+        "{where}: an argument stands where none belongs. Offsets are added to an address: tl.load(x_ptr + offsets, "
+        "mask=mask), tl.store(z_ptr + offsets, z, mask=mask)."
+    )
     ITERATED = "{where}: a `for` of a kernel counts, with range or tl.static_range: a tile has all its lanes at once."
     HOST_FUNCTION = "{where}: triton.{name} is for the host: in a kernel it is tl.{name}."
     HOST_ONLY = "{where}: triton.{name} is for the host: what it gives is passed to the kernel, as a tl.constexpr."
@@ -247,6 +269,8 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"an accumulator of (?P<given>\w+) for (?P<wanted>\w+)", Compiler.ACCUMULATOR),
     (r"expected accumulator dtype (?P<wanted>\w+), got (?P<given>\w+)", Compiler.ACCUMULATOR),
     (r"a product of (?P<first>\[.*\]) and (?P<second>\[.*\])$", Compiler.PRODUCT_OF_SHAPES),
+    (r"a product by \*: (?P<first>\[.*\]) and (?P<second>\[.*\])$", Compiler.PRODUCT_BY_STAR),
+    (r"must be same dtype\. Got (?P<first>\w+) and (?P<second>\w+)", Compiler.DTYPES_OF_PRODUCT),
     (r"an accumulator of shape (?P<given>\[.*\]) for (?P<wanted>\[.*\])$", Compiler.ACCUMULATOR_SHAPE),
     (r"a tile of (?P<given>\[.*\]) for blocks of (?P<block>\[.*\]): (?P<name>.*)", Compiler.STORED_SHAPE),
     (r"'tensor' object has no attribute '(?P<attribute>load|store)'", Compiler.NO_DESCRIPTOR),
@@ -278,6 +302,15 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"^unexpected type (?P<dtype>fp\d+|bf16)", Compiler.OF_WHOLE_NUMBERS),
     (r"^an offset of (?P<dtype>\w+): (?P<name>.*)", Compiler.OFFSET),
     (r"^a number is wanted: (?P<name>.*)", Compiler.NOT_LOADED),
+    (r"^no sum: (?P<name>.*): (?P<other>.*)", Compiler.NOT_LOADED_BOTH),
+    (r"cannot add pointers together|unary \S+ \(pointer<|but got pointer", Compiler.ADDRESS_FOR_NUMBERS),
+    (r"^invalid operands of type (?:pointer<|\S+ and pointer<)", Compiler.ADDRESS_FOR_NUMBERS),
+    (r"^cannot cast pointer<", Compiler.ADDRESS_FOR_NUMBERS),
+    (r"^a function that is not called", Compiler.NOT_CALLED),
+    (r"Mask must have boolean scalar type", Compiler.MASK_OF_NUMBERS),
+    (r"`boundary_check` argument is not supported", Compiler.OFFSETS_APART),
+    (r"^(?:load|store)\(\) takes from .* positional arguments but", Compiler.OFFSETS_APART),  # Triton 3.9
+    (r"^arguments of tl\.(?:load|store): twice: mask:", Compiler.OFFSETS_APART),
     (r"For loop bounds and step must all be ints", Compiler.BOUNDS),
     (r"Only `range` and `static_range` iterators", Compiler.ITERATED),
     (r"^a function of the host: (?P<name>cdiv)", Compiler.HOST_FUNCTION),

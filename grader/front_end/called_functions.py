@@ -17,6 +17,9 @@ UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 MISSING = re.compile(r"missing \d+ required positional arguments?: '(\w+)'")
 TWICE = re.compile(r"got multiple values for (?:keyword )?argument '(\w+)'|multiple values for argument '(\w+)'")
 OPERANDS = re.compile(r"^invalid operands of type (\S+) and (\S+)")
+NOT_CALLED = re.compile(
+    r"^cannot convert (?:<function|JITFunction)|'(?:function|JITFunction)'|^'constexpr_type' .* no attribute 'scalar'"
+)
 POINTER = re.compile(r"pointer<")
 SHAPES_OF_DOT = re.compile(r"equal ranks|equal reduction dim|compatible for matmul|must be either 2D or 3D")
 SMALL_DOT = re.compile(r"Input shapes should have .*K >= (\d+)")
@@ -27,6 +30,8 @@ ON_THE_HOST = frozenset({"cdiv", "next_power_of_2"})  # of the module triton
 
 def call_in_other_words(message: str, frames: list[FrameType], node: ast.AST | None) -> str:
     """Returns another message for what the compiler refuses at this node of the file; "" where its own will do."""
+    if NOT_CALLED.search(message):
+        return "a function that is not called"
     if isinstance(node, ast.Call):
         return _of_a_call(message, frames, node)
     if isinstance(node, ast.BinOp | ast.AugAssign):
@@ -105,10 +110,12 @@ def _of_an_operator(message: str, frames: list[FrameType], node: ast.BinOp | ast
     """Returns the message about a @ b, x ** 2 and x ^ 2, about x_ptr * y, or about a fraction as an offset; else ""."""
     if unknown := {ast.MatMult: "@", ast.Pow: "**"}.get(type(node.op)):
         return f"no operator: {unknown}"
+    given = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.target, node.value]
+    if "cannot add pointers together" in message:
+        return f"no sum: {_short(given[0])}: {_short(given[1])}"
     found = OPERANDS.search(message)
     if found is None:
         return ""
-    given = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.target, node.value]
     kinds = [kind.rpartition(".")[2].replace("float", "fp") for kind in found.groups() if not POINTER.search(kind)]
     if len(kinds) < 2:
         address = _short(_address(given, frames))

@@ -32,6 +32,7 @@ COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge
 ATOMICS = tuple(getattr(tl, name) for name in dir(tl) if name.startswith("atomic_"))
 # Triton up to 3.8 makes a text of it that no compiler takes, and says this of tl.store alone.
 BLOCK_AT_ADDRESS = "Value argument cannot be block type if pointer argument is not a block"
+MASK_OF_NUMBERS = "Mask must have boolean scalar type"  # as Triton says of tl.store; no compiler takes such a tl.load
 
 
 class Shown(ast.expr):
@@ -61,7 +62,7 @@ def guard_operators_of(path: str) -> None:
 
     def call_function(generator: CodeGenerator, node: ast.AST, function: Any, args: list, kws: dict) -> Any:
         if generator.file_name == path:
-            _check_call(generator, node, function, args)
+            _check_call(generator, node, function, args, kws)
         return call(generator, node, function, args, kws)
 
     def visit_joined_str(generator: CodeGenerator, node: ast.JoinedStr) -> Any:
@@ -96,7 +97,7 @@ def _check_operands(method: str, left: Any, right: Any) -> None:
         raise NotFixed(NO_EQUALITY)
 
 
-def _check_call(generator: CodeGenerator, node: ast.AST, function: Any, arguments: list) -> None:
+def _check_call(generator: CodeGenerator, node: ast.AST, function: Any, arguments: list, by_name: dict) -> None:
     if looks_for(function):  # (1.0, nan).index(nan)
         given, is_key = [function.__self__, *arguments], True
     else:
@@ -108,10 +109,16 @@ def _check_call(generator: CodeGenerator, node: ast.AST, function: Any, argument
         raise NotFixed(NO_CLASS)
     if function in ATOMICS and len(arguments) > 1 and _is_address(arguments[0]) and _is_block(arguments[1]):
         raise generator._unsupported(node, BLOCK_AT_ADDRESS)
+    if function is tl.load and _holds_numbers(by_name.get("mask", arguments[1] if len(arguments) > 1 else None)):
+        raise generator._unsupported(node, MASK_OF_NUMBERS)
 
 
 def _is_address(value: Any) -> bool:
     return isinstance(value, tl.tensor) and value.type.is_ptr()
+
+
+def _holds_numbers(value: Any) -> bool:
+    return isinstance(value, tl.tensor) and not value.type.scalar.is_int1()
 
 
 def _is_block(value: Any) -> bool:

@@ -111,16 +111,31 @@ def _block_at_address(message: str, node: ast.AST | None) -> str:
 
 
 def _operands(message: str, frames: list[FrameType], node: ast.AST | None) -> str:
-    """Returns the message about two tiles that one operator joins, with their names and shapes added."""
-    if "incompatible dimensions at index" not in message or not isinstance(node, ast.BinOp):
+    """Returns the message about two tiles that one operator or one access joins, with their names and shapes added."""
+    if "incompatible dimensions at index" not in message:
+        return ""
+    if isinstance(node, ast.Call):
+        return next((f"{message}{told}" for told in map(_of_an_access, frames) if told), "")
+    if not isinstance(node, ast.BinOp):
         return ""
     for frame in frames:
         if frame.f_code.co_name == "binary_op_type_checking_impl":
             left, right = _text_of(node.left), _text_of(node.right)
             first, second = (_shape(frame.f_locals.get(name)) for name in ("lhs", "rhs"))
+            if isinstance(node.op, ast.Mult) and len(first) == len(second) == 2 and first[1] == second[0]:
+                return f"a product by *: {first} and {second}"
             known = first and second and "this" not in (left, right)
             return f"{message}; left is {first}: {left}; right is {second}: {right}" if known else ""
     return ""
+
+
+def _of_an_access(frame: FrameType) -> str:
+    """Returns the shapes of tl.store's or tl.load's arguments that do not go together; "" for any other frame."""
+    if frame.f_code.co_name not in ("load", "store") or frame.f_code.co_filename != core.__file__:
+        return ""
+    pointer, *others = ((name, _shape(frame.f_locals.get(name))) for name in ("pointer", "value", "mask", "other"))
+    unlike = (one for one in others if any(a != b and 1 not in (a, b) for a, b in zip(pointer[1], one[1])))
+    return "".join(f"; left is {pointer[1]}: pointer; right is {shape}: {name}" for name, shape in [*unlike][:1])
 
 
 def _without_dtype(message: str, node: ast.AST | None) -> str:

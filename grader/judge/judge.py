@@ -201,7 +201,7 @@ class Judge:
         self.run.history.add_wrong(trial)
         self.suspects.wrong(trial, inputs, verdict, blame)
         if self.run.empty:
-            blame_empty_regions(verdict, self.run.empty)
+            blame_empty_regions(verdict, self.run.empty, self.run.submission.tree)
         return verdict, first
 
     def _replayed(self, trial: Trial, inputs: list[Argument], launches: list[Launch]) -> Verdict | None:

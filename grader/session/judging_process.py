@@ -118,8 +118,8 @@ class JudgingProcess:
                 return INTERRUPTED
             raise
         finally:
+            self.end()  # before another Ctrl-C could end it half-way
             signal.signal(signal.SIGINT, before)
-            self.end()
 
     def end(self) -> None:
         """Ends the judge and everything it started, at any time and at once."""

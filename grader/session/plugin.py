@@ -190,17 +190,21 @@ def _folders(args: list[str]) -> list[Folder]:
 
 
 def _refuse_misspelt(args: list[str]) -> None:
-    """Raises UsageError for a missing folder of exercises/, and names the exercise that is meant, as pytest cannot."""
+    """Raises UsageError for what is missing in exercises/, and names the exercise that is meant, as pytest cannot."""
     for path in (Path(arg.partition("::")[0]) for arg in args):
-        if path.exists() or path.parent.name != "exercises" or not path.parent.is_dir():
+        named = next((one for one in (path, *path.parents) if one.parent.name == "exercises"), None)
+        if path.exists() or named is None or not named.parent.is_dir():
             continue
-        if not (folders := all_folders(path.resolve().parent.parent)):  # the folder exercises/ of another project
+        if not (folders := all_folders(named.resolve().parent.parent)):  # the folder exercises/ of another project
             continue
         try:
-            meant = one_of(folders, path.name)
+            meant = one_of(folders, named.name)
         except click.ClickException as none:
             raise _refused(none.message) from None
-        raise _refused(f"There is no folder {path}. Did you mean {path.with_name(meant.id)}?")
+        likely = named.with_name(meant.id)
+        if named.is_dir():
+            raise _refused(f"There is no file {path}. Did you mean {likely / meant.learner_file.name}?")
+        raise _refused(f"There is no folder {named}. Did you mean {likely}?")
 
 
 def _lesson_alone(args: list[str]) -> Folder | None:

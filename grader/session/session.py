@@ -237,6 +237,7 @@ class Session:
             folder.id: hidden_cases.read_cases(Path(option.hidden), folder) for folder in folders if option.hidden
         }
         self._verdicts: dict[str, Verdict] = {}
+        self.is_stopped = False  # by Ctrl-C
 
     def _grading(self, item: pytest.Function) -> Grading:
         return self.gradings[_folder_of(item).id]
@@ -317,6 +318,17 @@ class Session:
         return None
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self):
+        """Lets Ctrl-C end a run with a line of the report's: pytest's names a place in the code of the judge."""
+        try:
+            return (yield)
+        except pytest.Session.Interrupted:  # a KeyboardInterrupt too, of an option such as -x
+            raise
+        except KeyboardInterrupt:
+            self.is_stopped = True
+            return True
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Function, nextitem: pytest.Function | None):
         """Prints the header before the first test of an exercise, and the diagnosis after its last test."""
         grading = self._grading(item)
@@ -329,14 +341,15 @@ class Session:
         return done
 
     def _end(self, grading: Grading) -> None:
-        grading.ended = True
-        grading.conclude()
-        if not self.config.option.no_mend:
-            grading.mend(MORE_WORK * WORK if self.config.option.why else WORK)
+        if not self.is_stopped:
+            grading.conclude()
+            if not self.config.option.no_mend:
+                grading.mend(MORE_WORK * WORK if self.config.option.why else WORK)
         grading.run.end()
         grading.seconds = time.monotonic() - grading.started
         self._keep_progress(grading)
-        terminal_report.end(self._writer, grading, alone=len(self.gradings) == 1, why=self.config.option.why)
+        terminal_report.end(self._writer, grading, len(self.gradings) == 1, self.config.option.why, self.is_stopped)
+        grading.ended = True
 
     def _keep_progress(self, grading: Grading) -> None:
         """Writes the progress after a complete run of the learner's own file."""
@@ -381,6 +394,8 @@ class Session:
         return self._verdicts.get(item.nodeid, Verdict(PASS))
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self.is_stopped:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
         if exitstatus == pytest.ExitCode.OK and any(grading.unjudged for grading in self.gradings.values()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED  # nothing failed, and it has not passed
         if self.config.option.result:
@@ -389,7 +404,7 @@ class Session:
     def pytest_terminal_summary(self, terminalreporter) -> None:
         graded = [grading for grading in self.gradings.values() if grading.results]
         for grading in graded:
-            if not grading.ended:  # pytest stopped early, as with -x
+            if not grading.ended:  # pytest stopped early, as with -x and Ctrl-C
                 self._end(grading)
         if len(self.gradings) > 1 and graded:
             terminal_report.summary(self._writer, graded)

@@ -17,9 +17,11 @@ from grader.explain.medal_words import told_medal
 from grader.explain.mend import is_mended
 from grader.explain.printing_kernels import nothing_shown, printing_lines
 from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
+from grader.judge.uses import FOR_ALL, FOR_VALUES
 from grader.progress import progress
 from grader.progress.hints import level_for
 from grader.progress.standing import ALL_PASSED, next_after, next_exercise
+from grader.sentences import count_text
 from grader.session.weighed import as_lines
 from grader.wire.printable import one_line
 
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
 LAST = "Next: this was the last exercise. course.md says where to go from here."
 WIDEST = 120
 MARKS = {PASS: ("pass", {"green": True}), FAIL: ("FAIL", {"red": True, "bold": True}), SKIPPED: ("-", {})}
-NAME_WIDTH = 52
+NAME_WIDTH, NOTE_WIDTH = 50, 33
+WITHOUT_DATA = ("file", "region", "error", "refused")  # kinds of a verdict that no data change
 SHOWN_LATER = ("error", "memory")  # kinds of a verdict
 MOST_PRINTED_LINES = 6
+JOINT = re.compile(r"(?<=^Again with these data:)  | (?=Stuck\?)")  # where a line is broken that is too long
 CODE_LINE = re.compile(r"Line \d+:  ")  # a sentence may begin with "Line" too
 
 
@@ -46,31 +50,50 @@ def begin(writer, grading: Grading) -> None:
     if run.amd:
         how += "; speed is judged on NVIDIA GPUs alone"
     writer.write_line("")
-    _line(writer, f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", bold=True)
+    for line in _wrapped(f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", _columns()):
+        _line(writer, line, bold=True)
 
 
 def test_line(writer, test: TestResult) -> None:
     verdict = test.shown
-    if verdict.outcome == NOT_ATTEMPTED or verdict.kind == "file":
+    if verdict.outcome == NOT_ATTEMPTED or verdict.kind == "file" or _waits(test):
         return
-    mark, markup = MARKS[verdict.outcome]
+    width = min(NAME_WIDTH, max(0, _columns() - 8 - NOTE_WIDTH))
+    _marked(writer, verdict.outcome, f"{test.title:<{width}}  {verdict.note}".rstrip())
+
+
+def _waits(test: TestResult) -> bool:
+    return test.shown.outcome == SKIPPED and test.shown.note.startswith((FOR_VALUES, FOR_ALL))
+
+
+def _marked(writer, outcome: str, text: str) -> None:
+    mark, markup = MARKS[outcome]
     writer.write(f"  {mark:<6}", **markup)
-    _line(writer, f"{test.title:<{NAME_WIDTH - 2}}  {verdict.note}".rstrip())
+    for number, line in enumerate(_wrapped(text, _columns() - 8, 4)):
+        _line(writer, f"{' ' * 8 if number else ''}{line}")
 
 
-def end(writer, grading: Grading, alone: bool, why: bool) -> None:
+def end(writer, grading: Grading, alone: bool, why: bool, is_stopped: bool) -> None:
     """Writes the diagnosis, notes on the file and, if the exercise is alone in the session, the next action.
 
-    `why`: also which explanations were weighed.
+    `why`: also which explanations were weighed. `is_stopped`: by Ctrl-C.
     """
     if grading.outcome == NOT_ATTEMPTED:
         region = "region" if grading.run.regions == 1 else "regions"
         verb = "is" if grading.run.regions == 1 else "are"
         name = grading.run.submission.path.name
         text = f"{_title(grading)}   not attempted: the marked {region} of {name} {verb} empty."
-        _line(writer, f"{text}  {_next(grading)}" if alone else text)
+        following = f"  {_next(grading)}" if alone else ""
+        parts = [text + following] if len(text + following) <= _columns() else [text, following]
+        for line in (one for part in filter(None, parts) for one in _wrapped(part, _columns())):
+            _line(writer, line)
         return
+    if waiting := [test.shown.note for test in grading.results if _waits(test)]:
+        until = (FOR_VALUES if FOR_VALUES in waiting else FOR_ALL).removeprefix("waits")
+        _marked(writer, SKIPPED, f"{count_text(len(waiting), 'test')} wait{'s' * (len(waiting) == 1)}{until}")
     writer.write_line("")
+    if is_stopped:
+        _paragraph(writer, f"Stopped by Ctrl-C: {len(grading.results)} of {grading.tests} tests were run.")
     if grading.fault:
         _paragraph(writer, f"Not judged: {grading.fault}.")
         _paragraph(writer, "This is not a mistake of yours.")
@@ -123,7 +146,7 @@ def _diagnosis(writer, grading: Grading, worst: TestResult) -> None:
         following = _still_open(grading) if grading.own else grading.folder.next()
         go_on = f" You may go on, and come back later: course open {following.number}" if following else ""
         _paragraph(writer, f"The core is passed: what is wrong belongs to full.{go_on}")
-    if worst.verdict.kind != "file":
+    if worst.drawn or worst.verdict.kind not in WITHOUT_DATA:
         thorough = " --thorough" if grading.run.rounds > 1 else ""
         _paragraph(writer, f"Again with these data:  {_command(grading)} --seed {grading.run.seed}{thorough}")
 
@@ -271,11 +294,23 @@ def _line(writer, text: str, **markup: bool) -> None:
 
 
 def _paragraph(writer, text: str) -> None:
-    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - 2
-    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
-    if CODE_LINE.match(text):
-        lines = [text if len(text) <= WIDEST - 2 else f"{text[: WIDEST // 2]} ... {text[8 - WIDEST // 2 :]}"]
-    elif text.startswith(("Again with", "Next:")):
-        lines = [text]  # commands and paths stay in one piece
-    for line in lines:
+    if CODE_LINE.match(text) and len(text) > WIDEST - 2:
+        text = f"{text[: WIDEST // 2]} ... {text[8 - WIDEST // 2 :]}"
+    lines, indent = [text], 2 * bool(CODE_LINE.match(text))
+    if len(text) > _columns() - 2 and (joint := JOINT.search(text)):
+        lines = [text[: joint.start()], text[joint.end() :]]
+    for line in (one for part in lines for one in _wrapped(part, _columns() - 2, indent)):
         _line(writer, f"  {line}")
+
+
+def _columns() -> int:
+    return min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
+
+
+def _wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+    """Returns the lines of a text, broken between words. `indent`: of all lines but the first."""
+    if text.startswith("pytest "):
+        return [text]
+    following = " " * indent
+    lines = textwrap.wrap(text, width, subsequent_indent=following, break_long_words=False, break_on_hyphens=False)
+    return lines or [""]

@@ -27,6 +27,7 @@ from grader.wire.messages import Failure
 from grader.wire.printable import one_line
 
 MOST_BYTES = 1 << 20
+CONFLICT = "a merge has left both texts there: keep one, and remove the lines that begin with <<<, === and >>>"
 MOST_NODES = 20_000  # of a file's syntax tree; the largest solution has 2127
 MOST_SHOWN = 60  # characters of an expression in a message
 LINE_END = re.compile(r"\r\n|\r|\n")
@@ -111,7 +112,8 @@ def _parsed(text: str) -> ast.Module | Failure:
         with warnings.catch_warnings(action="ignore"):  # Python's of its style, as of "\d", are no part of a verdict
             tree = ast.parse(text)
     except SyntaxError as error:
-        return Failure("syntax", "SyntaxError", error.msg, error.lineno or 0)
+        conflict = next((n for n, line in enumerate(text.splitlines(), 1) if line.startswith("<<<<<<< ")), 0)
+        return Failure("syntax", "SyntaxError", CONFLICT if conflict else error.msg, conflict or error.lineno or 0)
     except ValueError as error:  # a null byte
         return Failure("syntax", type(error).__name__, str(error)[:200])
     except (RecursionError, MemoryError):  # which the parser raises for what it cannot follow

@@ -79,9 +79,9 @@ def test_the_grid_is_told_as_it_was_written(recording):
 @pytest.mark.parametrize(
     ("grid", "sentence"),
     [
-        ("4", "the grid must be a tuple, such as (n,)"),
+        ("4", "the grid must be a tuple, such as (n,): (n) without the comma is n"),
         ("(4.0,)", "the grid must hold whole numbers: triton.cdiv rounds up"),
-        ("lambda meta: 4", "the grid must be a tuple, such as (n,)"),
+        ("lambda meta: 4", "the grid must be a tuple, such as (n,): (n) without the comma is n"),
         ("()", "the grid must have 1 to 3 numbers"),
     ],
 )

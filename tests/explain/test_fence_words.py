@@ -64,7 +64,7 @@ def test_the_report_tells_of_a_missing_part_alone(monkeypatch):
             run=run, unjudged=None, diagnosis=None, outcome="incomplete", fault=None, results=[], tests=3, unkept=""
         )
         said: list[str] = []
-        terminal_report.end(SimpleNamespace(write_line=said.append), grading, alone=False, why=False)
+        terminal_report.end(SimpleNamespace(write_line=said.append), grading, alone=False, why=False, is_stopped=False)
         return " ".join(said)
 
     assert "Landlock" not in lines(WHOLE) + lines(None)

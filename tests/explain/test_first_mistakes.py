@@ -40,6 +40,11 @@ ONE = "{} is one address, and the value for it is a block: a block is stored at 
 MASKED = "{} is one address, and its mask or `other` is a block: a block is loaded or stored at a block of addresses"
 CONDITION = "`if` and `while` need one value for the whole program, and this is a tile: use tl.where, or a mask."
 NO_IN = "a kernel has no `{}`: compare with each, as in (a == b) | (a == c)."
+NUMBER = "i = tl.program_id(0)"
+NOT_LOADED = "an address stands where numbers are wanted: tl.load(address) reads what lies there."
+APART = "an argument stands where none belongs. Offsets are added to an address: tl.load(x_ptr + offsets, mask=mask), "
+OF_NUMBERS = "the mask holds numbers, and it has to say of each lane whether it takes part: offsets < N does."
+NOT_CALLED = "a function stands here and is not called: tl.program_id(0) is a number, tl.program_id a function."
 PICKS = "an index picks no element of a tile: mask and reduce"
 
 OF_ADDITION = {
@@ -93,6 +98,30 @@ OF_ADDITION = {
     "tl.float32()": (STORE, STORE.replace("x + y", "x + tl.float32(float('inf'))"), "a dtype is not called: x.to(tl."),
     "in": (STORE, f"if x.dtype in [tl.float16]:\n        x += 1\n    {STORE}", NO_IN.format("in")),
     "not in": (STORE, f"if x.dtype not in [tl.float16]:\n        x += 1\n    {STORE}", NO_IN.format("not in")),
+    "no load": (
+        STORE,
+        STORE.replace("x + y", "x_ptr + y_ptr"),
+        "x_ptr and y_ptr are addresses, and here numbers are wanted: tl.load(x_ptr) reads what lies there.",
+    ),
+    "addresses are added": (STORE, STORE.replace("x + y", "(x_ptr + offs) + (y_ptr + offs)"), "x_ptr + offs and y_ptr"),
+    "tl.maximum of addresses": (STORE, STORE.replace("x + y", "tl.maximum(x_ptr + offs, y)"), NOT_LOADED),
+    "tl.exp of addresses": (STORE, STORE.replace("x + y", "tl.exp(x_ptr + offs)"), NOT_LOADED),
+    "tl.sum of addresses": (STORE, STORE.replace("x + y", "tl.sum(x_ptr + offs, 0)"), NOT_LOADED),
+    "addresses are stored": (STORE, STORE.replace("x + y", "x_ptr + offs"), NOT_LOADED),
+    "addresses are compared": (MASK, "mask = x_ptr < N", NOT_LOADED),
+    "minus an address": (STORE, STORE.replace("x + y", "-(y_ptr + offs)"), NOT_LOADED),
+    "offsets apart": (LOAD, "tl.load(x_ptr, offs, mask=mask)", APART),
+    "offsets apart in tl.store": (STORE, "tl.store(z_ptr, offs, x + y, mask=mask)", APART),
+    "offsets apart, by places": (STORE, "tl.store(z_ptr, offs, x + y, mask)", APART),
+    "a mask of numbers": (STORE, STORE.replace("=mask", "=N - offs"), OF_NUMBERS),
+    "a load's mask of numbers": (LOAD, LOAD.replace("=mask", "=offs"), OF_NUMBERS),
+    "a load's mask is a number": (LOAD, "tl.load(x_ptr + offs, N)", OF_NUMBERS),
+    "tl.program_id": (NUMBER, "i = tl.program_id", NOT_CALLED),
+    "0 + tl.program_id": (NUMBER, "i = 0 + tl.program_id", NOT_CALLED),
+    "i + tl.num_programs": (NUMBER, f"{NUMBER} + tl.num_programs", NOT_CALLED),
+    "tl.program_id[0]": (NUMBER, "i = tl.program_id[0]", NOT_CALLED),
+    "tl.cdiv": (NUMBER, "i = tl.cdiv", NOT_CALLED),
+    "x - tl.max": (STORE, STORE.replace("x + y", "x - tl.max"), NOT_CALLED),
     "tl.sum of two": (STORE, STORE.replace("x + y", "tl.sum(x, y)"), "tl.sum wants the number of an axis, as in"),
 }
 
@@ -127,6 +156,12 @@ def test_a_variable_that_a_loop_changes_is_told_where_it_does(bench, name):
     text, told, line = refused(bench, STORE, f"for k in range(N):\n        {statement}\n    {STORE}")
     assert told == line + below
     assert text.startswith(f"The compiler refuses line {told}: {said.format(loop=line)}")
+
+
+@pytest.mark.parametrize(("statement", "replaces"), [("x = offs", True), ("x = x.to(tl.float16)", False)])
+def test_that_a_loop_replaces_a_variable_is_told(bench, statement, replaces):
+    text, _, _ = refused(bench, STORE, f"for k in range(N):\n        {statement}\n    {STORE}")
+    assert text.endswith("Each turn replaces x: += adds to what it was.") == replaces
 
 
 @pytest.mark.parametrize("name", OF_ADDITION)

@@ -36,7 +36,7 @@ OF_PRODUCTS_CALLS = {
 OF_PRODUCTS = {
     "a*b": (
         ((DOT, "acc += a * b"),),
-        "Tiles of different shapes meet in line 37: along axis 0 they have 32 and 16 elements. A column of",
+        "The compiler refuses line 37: * multiplies element by element, and these tiles are [32, 16] and [16, 32]: tl.",
         "acc += a * b",
     ),
     "a@b": (
@@ -58,6 +58,11 @@ OF_PRODUCTS = {
         ((DOT, "tl.dot(a, b, acc)"),),
         "Line 37: tl.dot(a, b, acc) gives a new value and changes nothing, and the line keeps it nowhere.",
         "tl.dot(a, b, acc)",
+    ),
+    "the sums of rows and of columns": (
+        ((DOT, "acc += (tl.sum(a, 1) + tl.max(a, 0))[:, None]"),),
+        "Tiles of different shapes meet in line 37: along axis 0 they have 32 and 16 elements. A reduction leaves the",
+        "acc += (tl.sum(a, 1) + tl.max(a, 0))[:, None]",
     ),
     "acc missing": (
         ((ACC, ""), (DOT, "acc += tl.dot(a, b)")),
@@ -167,7 +172,7 @@ OF_PRODUCTS = {
     ),
     "dot mixed": (
         ((A, A + ".to(tl.float32)"),),
-        "The compiler refuses line 37: Both operands must be same dtype. Got fp32 and fp16.",
+        "The compiler refuses line 37: tl.dot multiplies tiles of one dtype, and these are fp32 and fp16: convert one",
         DOT,
     ),
     "block 8": (

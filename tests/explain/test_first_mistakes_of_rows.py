@@ -45,7 +45,7 @@ OF_LAYER_NORM = {
     ),
     "sum axis 1": (
         ((MEAN, "mean = tl.sum(x, axis=1) / N"),),
-        "The compiler refuses line 20: there is no axis 1 here: the only one is axis 0, as in tl.sum(x, 0).",
+        "The compiler refuses line 20: there is no axis 1 here: the only one is axis 0.",
         "mean = tl.sum(x, axis=1) / N",
     ),
     "sum dim": (
@@ -186,7 +186,7 @@ OF_LAYER_NORM = {
     ),
     "grid (M)": (
         (("layer_norm_kernel[(M,)](", "layer_norm_kernel[(M)]("),),
-        "layer_norm raises TypeError in line 44: the grid must be a tuple, such as (n,).",
+        "layer_norm raises TypeError in line 44: the grid must be a tuple, such as (n,): (n) without the comma is n.",
         "layer_norm_kernel[(M)](",
     ),
     "grid M,N": (

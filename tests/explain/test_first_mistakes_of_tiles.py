@@ -103,7 +103,7 @@ OF_COPIES = {
     ),
     "load twod": (
         ((LOAD, "tile = tl.load(x_ptr + rows, cols, mask=mask)"),),
-        "The compiler refuses line 18: tl.load gets mask twice, by its place and by its name: it takes",
+        "The compiler refuses line 18: an argument stands where none belongs. Offsets are added to an address:",
         "tile = tl.load(x_ptr + rows, cols, mask=mask)",
     ),
     "misspelt mask": (
@@ -143,7 +143,7 @@ OF_COPIES = {
     ),
     "grid number": (
         ((GRID, "grid = triton.cdiv(N, BLOCK_N) * triton.cdiv(M, BLOCK_M)"),),
-        "strided_copy raises TypeError in line 28: the grid must be a tuple, such as (n,).",
+        "strided_copy raises TypeError in line 28: the grid must be a tuple, such as (n,): (n) without the comma is n.",
         "strided_copy_kernel[grid](",
     ),
     "grid tl.cdiv": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader import normal
+from tests.conftest import ROOT
 from tests.explain.first_mistakes import told
 
 # ---- 04_transpose ----------------------------------------------------------------------------------------------------
@@ -160,3 +161,11 @@ def test_a_first_mistake_in_a_transpose(bench, name):
     changes, said, line, *which = OF_TRANSPOSES[name]
     sentence, place = told(bench, "04_transpose", changes, *OF_TRANSPOSES_CALLS["".join(which)])
     assert sentence.startswith(said) and place.startswith(line) and bool(place) == bool(line), (sentence, place)
+
+
+def test_shapes_that_do_not_meet_in_a_store_are_told(bench):
+    text = (ROOT / "solutions/04_transpose/transpose.py").read_text(encoding="utf-8")
+    assert text.count("tl.trans(tile)") == 1
+    data, sizes = OF_TRANSPOSES_CALLS[""]
+    verdict = bench(text.replace("tl.trans(tile)", "tile"), "04_transpose").check(*data, **sizes)
+    assert verdict.lines[1] == "pointer is [32, 16], value is [16, 32]."

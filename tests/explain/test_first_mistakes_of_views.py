@@ -205,7 +205,7 @@ OF_ROPE = {
     ),
     "grid no parens": (
         ((LAUNCH, "rope_kernel[S * B]("),),
-        "rope raises TypeError in line 50: the grid must be a tuple, such as (n,).",
+        "rope raises TypeError in line 50: the grid must be a tuple, such as (n,): (n) without the comma is n.",
         "rope_kernel[S * B](",
     ),
     "alloc fp32": (

@@ -204,6 +204,13 @@ def test_an_interrupt_while_it_prepares_ends_the_run_that_follows():
         judge.end()
 
 
+def test_a_second_interrupt_does_not_cut_off_the_end_of_the_judge():
+    told: list[int] = []
+    judge = SimpleNamespace(begin=lambda _: None, wait=lambda: 2, _process=SimpleNamespace(send_signal=told.append))
+    judge.end = lambda: signal.raise_signal(signal.SIGINT)
+    assert JudgingProcess.run(judge, []) == 2 and told == [INTERRUPT]
+
+
 def test_an_interrupt_that_python_has_swallowed_still_counts(monkeypatch):
     """As where it comes in a callback: an exception is printed there, and lost."""
     monkeypatch.setattr(judging_process, "_interrupts", [])

@@ -74,13 +74,34 @@ def test_a_wrong_kernel_is_diagnosed_and_the_seed_repeats_it(course):
     assert done.status == 1 and done.err == ""
     assert "past the end of each row take part in the sum" in done.out
     assert "First wrong element: z[" in done.out and "expected" in done.out
-    assert re.search(r"^  -     each element is read and written once +waits for right values$", done.out, re.M)
+    assert re.search(r"^  -     \d tests wait for right values$", done.out, re.M) and done.out.count(" wait") == 1
     next_step = f"  Next: edit {path.relative_to(course)}:16 and run it again."
     next_step += " Stuck? course hint 03: hint 1 speaks of this"
     assert done.lines[-1] == next_step
     assert max(map(len, done.lines)) <= 120
     seed = re.search(r"--seed (\d+)", done.out)[1]
     assert run("exercises/03_softmax", "--seed", seed, cwd=course).out == done.out
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_no_line_is_wider_than_the_terminal_and_no_word_is_cut(course, columns):
+    text = (ROOT / SOFTMAX).read_text().replace('other=-float("inf")', "other=0.0")
+    write(course, "03_softmax", text)
+    wide, narrow = (
+        run_pytest("exercises/03_softmax", "--seed", "5", cwd=course, COLUMNS=str(one)) for one in (300, columns)
+    )
+    assert max(map(len, narrow.lines)) <= columns or max(narrow.lines, key=len).split()[0] == "pytest"
+    assert narrow.out.split() == wide.out.split()
+    stub = run_pytest("exercises/04_transpose", cwd=course, COLUMNS=str(columns))
+    assert max(map(len, stub.lines)) <= columns and stub.lines[-1].lstrip().startswith("Next: open exercises/04")
+
+
+def test_the_seed_is_told_where_data_decide(course):
+    right = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    write(course, "01_masked_add", right.replace("x + y, mask", "x + nothing, mask"))
+    assert "--seed" not in run("exercises/01_masked_add", cwd=course).out
+    write(course, "01_masked_add", right.replace("x + y, mask", "x - y, mask"))
+    assert "--seed" in run("exercises/01_masked_add", cwd=course).out
 
 
 def test_a_partly_filled_stub_says_which_region_is_empty(course):
@@ -92,6 +113,8 @@ def test_a_partly_filled_stub_says_which_region_is_empty(course):
     )
     done = run("exercises/01_masked_add", cwd=course)
     assert "The marked region in masked_add_kernel is still empty." in done.out
+    line = stub[: stub.index("    pass\n")].count("\n") + 1
+    assert done.lines[-1].startswith(f"  Next: edit exercises/01_masked_add/masked_add.py:{line} ")
 
 
 def test_one_test_by_its_name_is_no_pass(course):
@@ -118,6 +141,27 @@ def test_stopping_at_the_first_failure_still_diagnoses(course):
     write(course, "03_softmax", (ROOT / SOFTMAX).read_text().replace("mask=mask)", "mask=cols <= N)"))
     done = run("exercises/03_softmax", "-x", cwd=course)
     assert "lets lanes outside of z through" in done.out and "--seed" in done.out
+
+
+def test_ctrl_c_ends_a_run_with_a_line_of_the_report(course, monkeypatch):
+    from grader.session.session import Session
+
+    settle, asked = Session.settle, []
+
+    def interrupted(self, *arguments, **options):
+        asked.append(arguments)
+        if len(asked) % 3 == 0:
+            raise KeyboardInterrupt
+        settle(self, *arguments, **options)
+
+    monkeypatch.setattr(Session, "settle", interrupted)
+    solution = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    for kernel in (solution, solution.replace("x + y, mask", "x - y, mask")):
+        write(course, "01_masked_add", kernel)
+        done = run("exercises/01_masked_add", cwd=course)
+        assert done.status == pytest.ExitCode.INTERRUPTED
+        assert re.search(r"^  Stopped by Ctrl-C: 2 of \d+ tests were run\.$", done.out, re.M)
+        assert "!!!" not in done.out and "KeyboardInterrupt" not in done.out and done.lines[-1].startswith("  Next: ")
 
 
 def test_naming_the_learners_file_grades_it(course):
@@ -169,6 +213,9 @@ def test_a_wrong_option_is_one_sentence(arguments, sentence):
     ("folder", "sentence"),
     [
         ("exercises/03_softmx", "No exercise is called '03_softmx'. Did you mean 03_softmax"),
+        ("exercises/1_masked", "No exercise is called '1_masked'. Did you mean 01_masked_add"),
+        ("exercises/3/softmax.py", "There is no folder exercises/3. Did you mean exercises/03_softmax?"),
+        ("exercises/03_softmax/sof.py::test_one", "sof.py. Did you mean exercises/03_softmax/softmax.py?"),
         ("exercises/3", "There is no folder exercises/3. Did you mean exercises/03_softmax?"),
     ],
 )
@@ -206,6 +253,18 @@ def test_a_syntax_error_shows_the_line_once(course):
     assert "FAIL" not in done.out and "Traceback" not in done.out
 
 
+def test_a_merge_that_was_not_finished_is_told_as_that(course):
+    text = (ROOT / SOFTMAX).read_text()
+    line = "    mask = cols < N\n"
+    assert text.count(line) == 1
+    write(
+        course, "03_softmax", text.replace(line, f"<<<<<<< HEAD\n{line}=======\n    mask = N > cols\n>>>>>>> other\n")
+    )
+    done = run("exercises/03_softmax", cwd=course)
+    assert "Line 14 of softmax.py is not valid Python: a merge has left both texts there: keep one" in done.out
+    assert done.lines[-1].startswith("  Next: edit exercises/03_softmax/softmax.py:14")
+
+
 def test_the_line_of_a_mend_is_where_to_edit(course):
     wrong = (ROOT / SOFTMAX).read_text().replace("mask=mask, other", "mask=cols <= N, other", 1)
     write(course, "03_softmax", wrong)
@@ -220,8 +279,7 @@ def test_large_sizes_wait_for_the_tests_above_where_there_is_no_gpu_either(cours
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     write(course, "01_masked_add", text.replace("x + y, mask", "x - y, mask"))
     done = run("exercises/01_masked_add", "--device", "cpu", cwd=course)
-    (large,) = (line for line in done.lines if "a size that only a gpu gets through" in line)
-    assert large.endswith("waits for the tests above; values in full need a GPU")
+    assert "a size that only a gpu gets through" not in done.out and done.out.count(" wait") == 1
 
 
 def test_what_the_file_prints_is_shown_and_shortened(course):
