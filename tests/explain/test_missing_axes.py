@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader import indices, normal
+from grader import indices, normal, output
 from tests.conftest import ROOT
 
 ROWS = "12_gather_rows", "(K, triton.cdiv(N, BLOCK_N))", "(K,)", (normal(20, 2411), indices(12, below=20))
@@ -55,6 +55,18 @@ def test_a_grid_with_its_axes_exchanged_is_told_so(bench):
         "0. The grid, made in line 33, is (1, 12): which axis counts what there, and in tl.program_id (lines 17 and "
         "19)?"
     )
+
+
+def test_numbers_of_programs_with_their_axes_exchanged_are_told_so(bench):
+    """The grid has several programs along each axis."""
+    exercise = "02_strided_blocks"
+    source = solution(exercise)
+    for axis in (0, 1):
+        assert source.count(f"program_id({axis})") == 1
+        source = source.replace(f"program_id({axis})", f"program_id[{1 - axis}]")
+    source = source.replace("program_id[0]", "program_id(0)").replace("program_id[1]", "program_id(1)")
+    verdict = bench(source, exercise).check(normal(101, 153), output(101, 153), dtypes=("float32",))
+    assert verdict.lines[0].startswith("2 of 6 programs write nothing to z, as if the kernel took axis 0 of the grid")
 
 
 TWO_LAUNCHES = """import torch
