@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
 from grader.explain.written_tiles import begins_a_tile
 from grader.operations.evidence import Evidence, Place, the_only
 from grader.sentences import Said, Sentence, Value, count_text
-from grader.submission.nodes import covers
+from grader.submission.nodes import calls_in, covers, is_method_call, whole_number
 from grader.submission.text import call_at, calls_in_line, descriptors_made
 from grader.wire.messages import FINDING_KINDS, MULTIPROCESSORS, Finding
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Memory(Sentence):
@@ -63,6 +67,11 @@ class Memory(Sentence):
         "mean it, the address is wrong."
     )
 
+    ADDRESS_OF_A_TILE = (
+        "The address of the {function} in line {line}{at} leads outside of {name}, into which the first program's tile "
+        "fits: no mask is to blame. How are rows, columns and strides put together?"
+    )
+
     MASK_AND_NO_LANE_INSIDE = (
         "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. No lane is inside: "
         "the address is computed wrongly, or the program has nothing to do there."
@@ -97,6 +106,10 @@ class Memory(Sentence):
     SAME_TILE = (
         "Programs overlap: each goes over several tiles, and two of them come to the same one. Where does one begin, "
         "how far does it step, and how many programs are there?"
+    )
+    ONE_AXIS_APART = (
+        "Programs overlap: two programs that differ along axis {axis} alone write the same elements, and whichever "
+        "comes last wins. Does all that tl.program_id({axis}) tells reach the address?"
     )
     LAST_WINS = "Programs overlap: two programs write the same elements, and whichever comes last wins."
     SHOWN_BOTH_WRITE = (
@@ -250,9 +263,19 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
     runs_on = begins_inside or finding.loaded_is_one and finding.astray < finding.lanes
     if finding.loaded and not (leads_rows and runs_on):
         return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
+    if _fits_the_first_tile(finding, tensor):
+        return Memory.ADDRESS_OF_A_TILE(function=function, line=line, at=_at(evidence, finding), name=name)
     mask = Memory.MASK_AND_NO_LANE_INSIDE if finding.astray == finding.lanes else Memory.MASK_OR_ADDRESS
     mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else mask
     return mask(function=function, line=line, at=_at(evidence, finding), name=name)
+
+
+def _fits_the_first_tile(finding: Finding, tensor: torch.Tensor | None) -> bool:
+    """Returns whether the first program accesses a tile of two or more axes, none of which is longer than the tensor's:
+    whatever a mask lets through is inside then."""
+    sizes = [] if tensor is None else list(tensor.shape)
+    is_tile = 1 < len(finding.tile) == len(sizes) and not any(finding.program)
+    return is_tile and all(tile <= size for tile, size in zip(finding.tile, sizes))
 
 
 def _at(evidence: Evidence, finding: Finding) -> str:
@@ -325,14 +348,23 @@ def _element(finding: Finding) -> dict[str, Value]:
 def _written_twice(evidence: Evidence, finding: Finding) -> Verdict:
     cause, shown = _cause_written_twice(evidence, finding), _both_write(finding)
     verdict = _memory(evidence, finding, Cause.DOUBLE_WRITE, cause, shown)
-    if evidence.missing_axis is not None:
+    if evidence.missing_axis is None and not _unused_axes(evidence, finding):
+        return verdict
+    if evidence.missing_axis is not None:  # the store is not to blame
         _, line, _ = evidence.missing_axis
+    else:
+        line = _line_that_asks(evidence, _unused_axes(evidence, finding)[0])
+    if line:
         others = [one for one in verdict.said if one.sentence is not Place.LINE]
         verdict.said = [*others, *filter(None, [evidence.source_line(line)])]
-        verdict.kind, verdict.line = "cause", line
-    elif _unused_axes(evidence, finding):  # the store is not to blame
-        verdict.kind, verdict.line = "cause", 0
+    verdict.kind, verdict.line = "cause", line
     return verdict
+
+
+def _line_that_asks(evidence: Evidence, axis: int) -> int:
+    """Returns the line that asks for a program's number along this axis, in vain; 0 if none does, or several."""
+    asked = (call for call in calls_in([evidence.submission.tree]) if is_method_call(call, "program_id"))
+    return the_only(one.lineno for one in asked if one.args and whole_number(one.args[0]) == axis)
 
 
 def _both_write(finding: Finding) -> Said:
@@ -358,6 +390,10 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
         return store(line=finding.line)
     if finding.in_loop and evidence.trial.constants.get(MULTIPROCESSORS):  # each program goes over tiles
         return Memory.SAME_TILE()
+    other = finding.other_program or finding.program
+    axes = [axis for axis, (one, another) in enumerate(zip(finding.program, other)) if one != another]
+    if len(axes) == 1 and len(finding.program) > 1:
+        return Memory.ONE_AXIS_APART(axis=axes[0])
     return Memory.LAST_WINS()
 
 

@@ -48,6 +48,10 @@ class Slip(Sentence):
         "Line {line} adds the number of a program to its lanes: blocks that follow each other begin 1 apart then. The "
         "number times the block size is where a block begins."
     )
+    MASK_OF_A_LINE = (
+        "The mask in line {line} is one line of lanes, and the tile has rows and columns: two lines without [:, None] "
+        "and [None, :] are compared side by side. (rows[:, None] < M) & (cols[None, :] < N) is a mask of a tile."
+    )
     STEP_OF_A_LOOP = (
         "The loop in line {loop} counts {name} in steps of 1, and line {line} adds it to lanes: blocks that follow "
         "each other begin 1 apart then. Let range step by the block size, or multiply {name} by it."
@@ -96,12 +100,14 @@ def slips(tree: ast.Module) -> Iterator[FoundSlip]:
     for kernel in kernels_of(tree):
         statements = statements_in(kernel)
         lanes, programs = _names_of(statements, _makes_lanes), _names_of(statements, _asks_for_program)
+        assigned = _values_of(statements)
         loops = [one for one in statements if isinstance(one, ast.For)]
         steps = {name: loop for loop in loops if (name := _counts_by_one(loop))}
         for node in statements:
             yield from _precedence(node)
             yield from _discarded(node)
             yield from _unscaled(node, lanes, programs, steps)
+            yield from _mask_of_a_line(node, assigned)
     yield from misplaced_arguments(tree)
 
 
@@ -139,6 +145,38 @@ def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[st
         elif (name := _name(number)) in steps and steps[name].lineno < node.lineno <= last_line(steps[name]):
             said = Slip.STEP_OF_A_LOOP(line=node.lineno, name=name, loop=steps[name].lineno)
             yield FoundSlip(steps[name].lineno, said)
+
+
+def _mask_of_a_line(node: ast.AST, assigned: dict[str, ast.expr]) -> Iterator[FoundSlip]:
+    """Yields the slip in mask=(rows < M) & (cols < N) of an access to the addresses of a tile."""
+    if not isinstance(node, ast.Call):
+        return
+    mask = next((one.value for one in node.keywords if one.arg == "mask"), None)
+    if mask is None or not node.args or not any(map(_adds_an_axis, _made_of(node.args[0], assigned))):
+        return
+    parts = _made_of(mask, assigned)
+    lines = {one.lineno for one in parts if isinstance(one, ast.expr) and _makes_lanes(one)}
+    if len(lines) > 1 and not any(map(_adds_an_axis, parts)):
+        line = next((one.lineno for one in parts if isinstance(one, ast.BinOp) and type(one.op) in BITS), mask.lineno)
+        yield FoundSlip(line, Slip.MASK_OF_A_LINE(line=line))
+
+
+def _made_of(value: ast.expr, assigned: dict[str, ast.expr]) -> list[ast.AST]:
+    """Returns the nodes of an expression, and of the values of the names in it."""
+    found, waiting = [], [value]
+    while waiting:
+        nodes = list(ast.walk(waiting.pop()))
+        names = [one.id for one in nodes if isinstance(one, ast.Name)]
+        waiting += [assigned[name] for name in names if name in assigned and assigned[name] not in found]
+        found += nodes
+    return found
+
+
+def _adds_an_axis(node: ast.AST) -> bool:
+    """Returns whether the node is an index such as [:, None]."""
+    return isinstance(node, ast.Subscript) and any(
+        isinstance(one, ast.Constant) and one.value is None for one in ast.walk(node.slice)
+    )
 
 
 def misplaced_arguments(tree: ast.Module) -> Iterator[FoundSlip]:
@@ -183,11 +221,15 @@ def _belongs_elsewhere(given: ast.expr, parameter: str, names: list[str]) -> boo
 
 def _names_of(nodes: list[Node], makes: Callable[[ast.expr], bool]) -> set[str]:
     """Returns the names that are assigned exactly once, to a value for which `makes` is true."""
+    return {name for name, value in _values_of(nodes).items() if makes(value)}
+
+
+def _values_of(nodes: list[Node]) -> dict[str, ast.expr]:
+    """Returns the names that are assigned exactly once, each with its value."""
     assigned = [(node.targets[0], node.value) for node in nodes if isinstance(node, ast.Assign)]
     pairs = [pair for target, value in assigned for pair in _paired(target, value)]
     stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    found = {target.id for target, value in pairs if isinstance(target, ast.Name) and makes(value)}
-    return {name for name in found if stored.count(name) == 1}
+    return {one.id: value for one, value in pairs if isinstance(one, ast.Name) and stored.count(one.id) == 1}
 
 
 def _paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:

@@ -11,7 +11,7 @@ from grader.course.exercise import in_words
 from grader.explain.causes import Cause
 from grader.explain.persistent_programs import walk_that_ends_early
 from grader.explain.verdict import Verdict, failed
-from grader.explain.written_tiles import as_matrix, tiles_of
+from grader.explain.written_tiles import as_matrix, program_index, tiles_of
 from grader.operations.comparison import first_index
 from grader.operations.evidence import Compared, Evidence
 from grader.sentences import Fields, Said, Sentence
@@ -159,7 +159,7 @@ def _axes_are_exchanged(evidence: Evidence, launch: Launch, writers: Writers) ->
     whole = {min(first, second) * size for size in (1, *evidence.constants.values())}
     if any(int(one.sum()) not in whole | {len(one)} for one in (written.any(dim=0), written.any(dim=1))):
         return False
-    writing = {(one % first, one // first) for one in writers.programs.unique().tolist() if one >= 0}
+    writing = {program_index(one, writers.grid, 2) for one in writers.programs.unique().tolist() if one >= 0}
     both = range(min(first, second))
     return writing == {(one, other) for one in both for other in both}
 

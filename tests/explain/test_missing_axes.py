@@ -64,6 +64,18 @@ def test_a_mask_that_leaves_out_most_of_a_tile_is_no_exchange_of_axes(bench):
     assert verdict.id == "unwritten" and "axis 0 of the grid for axis 1" not in verdict.lines[0], verdict.lines
 
 
+def test_numbers_of_programs_with_their_axes_exchanged_are_told_so(bench):
+    """The grid has several programs along each axis."""
+    exercise = "02_strided_blocks"
+    source = solution(exercise)
+    for axis in (0, 1):
+        assert source.count(f"program_id({axis})") == 1
+        source = source.replace(f"program_id({axis})", f"program_id[{1 - axis}]")
+    source = source.replace("program_id[0]", "program_id(0)").replace("program_id[1]", "program_id(1)")
+    verdict = bench(source, exercise).check(normal(101, 153), output(101, 153), dtypes=("float32",))
+    assert verdict.lines[0].startswith("2 of 6 programs write nothing to z, as if the kernel took axis 0 of the grid")
+
+
 TWO_LAUNCHES = """import torch
 import triton
 import triton.language as tl
