@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 
 from grader.course.folder import Folder
 from grader.gpu.device import NO_GPU
+from grader.learn.notebooks.cells import in_a_notebook
 from grader.learn.notebooks.self_study import Origin, self_study_notebook
 from tests.conftest import ROOT
 from tests.typed_commands import of_a_terminal, run_pytest
@@ -89,4 +90,4 @@ class Student:
                 self.file.parent.relative_to(self.folder / "triton-course"), "--seed", seed, "--disable-warnings",
                 cwd=self.folder / "triton-course", COLUMNS="100",
             )  # fmt: skip
-        return done.out.strip("\n") + "\n"
+        return in_a_notebook(done.out.strip("\n")) + "\n"

@@ -127,9 +127,12 @@ def own(laid_down, monkeypatch, capsys):
 def test_a_stub_a_wrong_and_a_right_answer(laid_down, own):
     saved = laid_down / "masked_add.py"
     saved.write_bytes(EXERCISES[0].learner_file.read_bytes())
-    assert "not attempted: the marked regions of masked_add.py are empty." in own(check)
+    assert own(check).endswith("are empty.\n  Next: fill in the marked regions of the task cell.\n")
     saved.write_text(mutant(f"{ADD}/no_mask"), encoding="utf-8")
-    assert "FAIL" in own(check)
+    said = own(check)
+    assert "FAIL" in said and re.search(r"^  Next: edit line \d+ of the task cell ", said, re.M)
+    assert "exercises/" not in said.partition("\n\n")[2]
+    assert said.endswith("Lines are counted without the cell's first line, %%writefile.\n")
     hints = [own(hint) for _ in range(2)]
     assert "Hint 1 of 3" in hints[0] and "Hint 2 of 3" in hints[1]
     assert "its solution opens when it is passed" in own(explanation)

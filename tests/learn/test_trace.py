@@ -245,6 +245,10 @@ def test_after_an_assertion_that_failed_it_opens_at_the_program_that_shows_it(co
 def test_a_program_is_named_as_the_grid_has_it(course):
     course.write("04_transpose")
     assert "program (1, 0) of a grid" in course.here("trace", "04", "--program", "1,0").out
+    assert (
+        "The grid has no program (9, 0): this is one of its last." in course.here("trace", "04", "--program", "9,0").out
+    )
+    assert "has no program" not in course.here("trace", "04", "--program", "1").out
     done = course.here("trace", "04", "--program", "one")
     assert done.status == 2 and "'one' is no program: 1, or 1,0 in a grid of two axes." in done.err
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,14 @@ from grader.course.questions import BadQuestion, LessonQuestion, NoAnswer, quest
 from grader.places import COURSE, IMPORTED_FROM
 
 COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE")  # a notebook sets them for every process
+# What stands in a report for a terminal, and what for it in a notebook.
+OF_NOTEBOOKS = {
+    r"^  Again with these data:\s+pytest .*(--seed \d+).*": r"  The data are those of \1.",
+    r"Next: edit \S+?:(\d+) ": r"Next: edit line \1 of the task cell ",
+    r"Next: edit \S+\.py ": "Next: edit the task cell ",
+    r"Next: open \S+": "Next: fill in the marked regions of the task cell.",
+    r"^(  Next: .*)\. Open \S+README\.md$": r"\1. It has a notebook of its own.",
+}
 MOST_TILES = 256  # of a picture: with a thousand it has 200 kB and tells no more
 
 
@@ -83,9 +92,17 @@ def judged(exercise: str, command: list[str | Path], cwd: Path | None = None) ->
         return {**json.loads(path.read_text(encoding="utf-8")), "report": done.stdout.strip("\n")}
 
 
+def in_a_notebook(report: str) -> str:
+    """Returns a report whose next step is one that a notebook has: its reader edits a cell, and opens no file."""
+    for pattern, there in OF_NOTEBOOKS.items():
+        report = re.sub(pattern, there, report, flags=re.MULTILINE)
+    is_of_lines = re.search(r"\b[Ll]ines? \d", report)
+    return f"{report}\n  Lines are counted without the cell's first line, %%writefile." if is_of_lines else report
+
+
 def show(result: dict) -> None:
     """Prints the report of a result, and shows its map of tiles as a picture."""
-    print(result["report"])
+    print(in_a_notebook(result["report"]))
     if picture := picture_of(result):
         from IPython.display import SVG, display
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from grader.learn.trace.calls import stopped
@@ -35,6 +36,8 @@ def print_program(call: CallToTrace, program: tuple[int, ...]) -> None:
     begin = call.launch(reply) if call.element else -1
     for launch, traced in enumerate(reply.traced):
         out.print(f"\n{heading(traced)}", style="bold", markup=False, soft_wrap=True)
+        if any(asked >= size for asked, size in zip_longest(program, traced.grid, fillvalue=1) if asked):
+            out.print(f"The grid has no program {program}: this is one of its last.", markup=False, soft_wrap=True)
         stops = stops_of(traced.steps, call.run.submission.tree)
         for number, stop in enumerate(stops):
             marked = stop.is_at(call.line) or (launch == begin and number == call.stop(stops))
