@@ -8,7 +8,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from tests.claims.compiled import compiled
+from tests.claims.compiled import RELEASE, compiled
 
 
 @triton.jit
@@ -35,3 +35,19 @@ def test_warps_wait_for_each_other_only_at_a_barrier():
     )
     assert "bar.sync" not in free and waiting.count("bar.sync") == 1
     assert waiting.index("ld.global") < waiting.index("bar.sync") < waiting.index("st.global")
+
+
+@triton.jit
+def summed_in_place_kernel(r_ptr, sum_ptr, B: tl.constexpr):
+    cols = tl.arange(0, B)
+    r = tl.load(r_ptr + cols)
+    tl.store(sum_ptr, tl.sum(r, 0))
+    tl.store(r_ptr + cols, r + 1.0)
+
+
+def test_which_copies_of_a_small_block_count_in_a_sum_depends_on_the_release():
+    """Of 64 columns two of four warps hold a copy. With 16 each warp sums up its own, and none waits."""
+    ptx = compiled(summed_in_place_kernel, "*fp32 *fp32", num_warps=4, B=64)["ptx"]
+    handed_on = re.findall(r"(@%p\d+ )?st\.shared", ptx)
+    assert handed_on and all(bool(condition) == (RELEASE < (3, 8)) for condition in handed_on)
+    assert "bar.sync" not in compiled(summed_in_place_kernel, "*fp32 *fp32", num_warps=4, B=16)["ptx"]
