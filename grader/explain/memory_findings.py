@@ -272,9 +272,9 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
 
 def _fits_the_first_tile(finding: Finding, tensor: torch.Tensor | None) -> bool:
     """Returns whether the first program accesses a tile of two or more axes, none of which is longer than the tensor's:
-    whatever a mask lets through is inside then."""
+    whatever a mask lets through is inside then. A loop may go on to tiles that do not fit."""
     sizes = [] if tensor is None else list(tensor.shape)
-    is_tile = 1 < len(finding.tile) == len(sizes) and not any(finding.program)
+    is_tile = 1 < len(finding.tile) == len(sizes) and not any(finding.program) and not finding.in_loop
     return is_tile and all(tile <= size for tile, size in zip(finding.tile, sizes))
 
 

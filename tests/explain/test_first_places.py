@@ -45,6 +45,14 @@ def test_what_leads_astray_is_told(bench, name):
     assert sentence.startswith(said)
 
 
+def test_a_tile_that_a_loop_goes_on_to_is_no_first_tile(bench):
+    """It lies past the end, whatever its first one does."""
+    change = "mask=(start + k[:, None] < K) & (n[None, :] < N)", "mask=n[None, :] < N"
+    data, sizes = (normal(64, 75), normal(75, 71)), dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)
+    sentence, _ = told(bench, "05_grouped_matmul", (change,), data, sizes)
+    assert sentence.startswith("The mask of the load in line 36 lets lanes outside of b through")
+
+
 def test_a_mask_of_two_lines_is_told(bench):
     sentence, line = told(bench, "02_strided_blocks", LINES, *AT_EDGES)
     assert sentence.startswith("The mask in line 17 is one line of lanes, and the tile has rows and columns: two lines")
