@@ -352,7 +352,7 @@ def test_progress_that_cannot_be_read_is_one_sentence(course):
 
 def test_open_shows_the_lesson_and_names_the_file(untouched):
     out = untouched.here("open").out
-    assert "01 · Masked add" in out and "Picture: Ten elements in blocks of four." in out
+    assert "01 · Masked add" in out and "Picture: Of 369 µs, 4 are additions." in out
     assert out.strip().endswith(
         "Next: course predict 01, then edit exercises/01_masked_add/masked_add.py "
         "and run pytest exercises/01_masked_add"
