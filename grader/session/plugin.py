@@ -109,6 +109,11 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
     if capture := config.pluginmanager.get_plugin("capturemanager"):
         capture.suspend_global_capture(in_=True)  # for a debugger in the judge
+    if (
+        sys.stdout is not None and sys.stdout.isatty()
+    ):  # importing torch takes seconds, in which a terminal would show nothing
+        folders = _folders(config.args)
+        print(f"{folders[0].id if len(folders) == 1 else f'{len(folders)} exercises'}: judging ...", flush=True)
     try:
         return judge.run(list(config.invocation_params.args))
     except JudgeEnded as error:

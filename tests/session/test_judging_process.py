@@ -259,6 +259,7 @@ def test_a_breakpoint_in_a_test_is_answered_on_the_terminal(tmp_path):
     terminal = pexpect.spawn(
         sys.executable, ["-m", "pytest", ADD], cwd=str(tmp_path), env=of_a_terminal({}), timeout=NEVER, encoding="utf-8"
     )
+    terminal.expect_exact("01_masked_add: judging ...")  # at once: importing torch takes seconds
     terminal.expect_exact("(Pdb)")
     terminal.send("print('six times seven is', 6 * 7)\n")
     terminal.expect_exact("six times seven is 42")
