@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import click
 
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
+from grader.course.mistakes import tables
 from grader.course.regions import BEGIN, END
 from grader.files import keep_aside, write_whole
 from grader.progress import progress
@@ -148,5 +148,5 @@ def _right_ways(folder: Folder) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_ways(folder: Folder) -> Iterator[tuple[str, str]]:
-    for name, one in tomllib.loads(folder.mistakes_file.read_text(encoding="utf-8")).items():
+    for name, one in tables(folder).items():
         yield name, one["wrong"]

@@ -204,6 +204,15 @@ def test_an_interrupt_while_it_prepares_ends_the_run_that_follows():
         judge.end()
 
 
+@pytest.fixture
+def interrupts_raise() -> Iterator[None]:
+    """Ctrl-C counts here, also where these tests run in the background of a shell, which has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts_raise")
 def test_a_second_interrupt_does_not_cut_off_the_end_of_the_judge():
     told: list[int] = []
     judge = SimpleNamespace(begin=lambda _: None, wait=lambda: 2, _process=SimpleNamespace(send_signal=told.append))
