@@ -157,7 +157,8 @@ def _hint_complaints(folder: Folder) -> Iterator[str]:
     for cause in sorted({*" ".join(FITS.findall(text_with_causes)).split()} - {*Cause} - causes_of(folder)):
         yield f"hints/{folder.id}.md speaks of the failure {cause}, which there is not"
     if titles == TITLES and not len(parts[0]) < len(parts[1]) < len(parts[2]):
-        yield f"the hints of hints/{folder.id}.md do not grow"
+        sizes = ", ".join(str(len(part)) for part in parts[:3])
+        yield f"the hints of hints/{folder.id}.md do not grow: they have {sizes} characters, `fits` comments left out"
 
 
 def _lesson_complaints(folder: Folder) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""What any kernel can get wrong: operators that each change one place of a solution, stated once for all exercises.
+"""Operators make the mistakes that any kernel can have: each changes one place of a solution.
 
-An exercise proves with them that it notices the mistakes that nobody has to think of: a mask that is missing, a stride
-that is left out, a grid that is too small, a result that is kept from the last call. Each place where an operator
-applies gives a mutant (grader/author/mutants.py), called after the operator, and numbered from the second place on:
-no_load_mask, no_load_mask_2. An operator states what rejects such a mutant in any exercise.
+They are stated once for all exercises. An exercise proves with them that it notices what nobody has to think of: a
+mask that is missing, a stride that is left out, a grid that is too small, a result that is kept from the last call.
+Each place where an operator applies gives a mutant (grader/author/mutants.py), called after the operator, and numbered
+from the second place on: no_load_mask, no_load_mask_2. An operator states what rejects such a mutant in any exercise.
 
 solutions/NN_name/mistakes.toml names the places where the change is no mistake, and says why:
 
@@ -236,13 +236,10 @@ def _stored(new: str) -> Callable[[Solution], Iterator[list[Change]]]:
     return lambda s: (s.instead(call.args[1], new) for call in s.calls("store"))
 
 
-def _without_cast(dtype: str) -> Callable[[Solution], Iterator[list[Change]]]:
-    def places(s: Solution) -> Iterator[list[Change]]:
-        for call in s.in_kernels(ast.Call):
-            if isinstance(call.func, ast.Attribute) and ast.unparse(call).endswith(f".to({dtype})"):
-                yield [(s.span(call.func.value)[1], s.span(call)[1], "")]
-
-    return places
+def _no_int64(s: Solution) -> Iterator[list[Change]]:
+    for call in s.in_kernels(ast.Call):
+        if isinstance(call.func, ast.Attribute) and ast.unparse(call).endswith(".to(tl.int64)"):
+            yield [(s.span(call.func.value)[1], s.span(call)[1], "")]
 
 
 def _half_sums(s: Solution) -> Iterator[list[Change]]:
@@ -254,7 +251,8 @@ def _half_sums(s: Solution) -> Iterator[list[Change]]:
 
 
 def _loops(new: str) -> Callable[[Solution], Iterator[list[Change]]]:
-    """Of loops over blocks. {begin}, {end} and {step} stand for the arguments of range."""
+    """Returns an operator that changes where a loop over blocks ends. In `new` {begin}, {end} and {step} stand for the
+    arguments of range."""
 
     def places(s: Solution) -> Iterator[list[Change]]:
         for node in s.in_kernels(ast.For):
@@ -287,7 +285,8 @@ def _result_on_the_cpu(s: Solution) -> Iterator[list[Change]]:
 
 
 def _returned(new: str) -> Callable[[Solution], Iterator[list[Change]]]:
-    """{} is what was returned, {0} the entry's first argument."""
+    """Returns an operator that returns something else. In `new` {} stands for what was returned, {0} for the entry's
+    first argument."""
 
     def places(s: Solution) -> Iterator[list[Change]]:
         for node in list(s.in_entry(ast.Return))[-1:]:
@@ -386,7 +385,7 @@ OPERATORS = (
     Operator("nan", "NaN is stored.", "", ANY, _stored('({}) * float("nan")')),
     Operator("rounds_to_fp16", "a result goes through fp16.", "", ANY, _stored("({}).to(tl.float16).to(tl.float32)")),
     Operator("half_accumulator", "sums live in fp16.", "", ANY, _half_sums),
-    Operator("no_int64", "offsets stay in 32 bits.", "offset-overflow", ANY, _without_cast("tl.int64")),
+    Operator("no_int64", "offsets stay in 32 bits.", "offset-overflow", ANY, _no_int64),
     Operator("floor_loop", "a loop leaves the last, partial block out.", "", ANY, _loops("{end} - {step} + 1")),
     Operator("first_block_only", "a loop takes the first block alone.", "", ANY, _loops("{begin} + {step}")),
     Operator(

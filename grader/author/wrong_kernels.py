@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.author.operators import Solution
 from grader.course.changed_text import BadChange, changed
 from grader.course.folder import Folder
 from grader.course.mistakes import causes_of, tables
@@ -83,21 +84,11 @@ Place = tuple[int, int, list[str]]  # of a text: where it begins, where it ends,
 
 def _places(text: str) -> list[Place]:
     """Returns the places of a file's functions that an edit may change."""
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-
-    def span(node: ast.expr | ast.keyword) -> tuple[int, int]:
-        return starts[node.lineno - 1] + node.col_offset, starts[(node.end_lineno or 1) - 1] + (
-            node.end_col_offset or 0
-        )
-
-    found: list[Place] = []
-    for function in ast.parse(text).body:
-        if isinstance(function, ast.FunctionDef) and text.isascii():
-            names = _variables(function)
-            for node in (one for statement in function.body for one in ast.walk(statement)):
-                found += _edits_of(node, text, names, span)
+    read, found = Solution(text), list[Place]()
+    for function in (*read.kernels, *read.hosts):
+        names = _variables(function)
+        for node in (one for statement in function.body for one in ast.walk(statement)):
+            found += _edits_of(node, text, names, read.span)
     return [(start, end, choices) for start, end, choices in found if choices]
 
 

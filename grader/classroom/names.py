@@ -24,7 +24,8 @@ import click
 from grader.classroom.sent_files import File
 from grader.wire.printable import is_steering
 
-# What a platform writes, and as `rest` what the student chose. Canvas tells the student's number, Moodle another one.
+# These patterns match the names that platforms give to files: `rest` is the part that the student chose. The number is
+# the student's on Canvas, and the participant's on Moodle.
 CANVAS = re.compile(
     r"(?P<who>[^_]+)_(?:LATE_)?(?P<number>\d+)_(?P<hand_in>\d+)(?:_(?P<rest>.*))?", re.IGNORECASE | re.DOTALL
 )

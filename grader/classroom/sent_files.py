@@ -1,4 +1,4 @@
-"""What was sent, as files: those of a folder or of a platform's zip. Zips inside of it count as folders.
+"""This module lists the files that were sent: those of a folder or of a platform's zip. Zips inside count as folders.
 
 What a student packs is bounded in depth, number and size. A file that cannot be read stays in the list, and says why.
 """

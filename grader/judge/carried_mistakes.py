@@ -53,8 +53,8 @@ class CarriedOut:
 
 
 class _Kept(dict[tuple, CarriedOut | None]):
-    """What mistakes give in calls, the oldest first. Runs of an exercise with one seed share it: proofs have the same
-    calls."""
+    """Keeps what mistakes give in calls, the oldest first. Runs of an exercise with one seed share it: their calls are
+    the same."""
 
     bytes = 0
 
@@ -126,8 +126,10 @@ class CarriedMistakes:
         """Leaves the mistakes with these sentences out for a while, also those that have fitted a call."""
         more = set(refuted) - self._dropped
         self._dropped |= more
-        yield
-        self._dropped -= more
+        try:
+            yield
+        finally:
+            self._dropped -= more
 
     def hypotheses(
         self, trial: Trial, inputs: list[Argument], name: str, formula_is_right: bool | None

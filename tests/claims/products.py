@@ -34,17 +34,21 @@ def product(
     capability: int = 90,
     stages: int = 4,
     options: dict | None = None,
+    odd: bool = False,
     **constants: int,
 ) -> Any:
-    """Returns a compiled product with 8 warps. kinds: the types of parameters; whole numbers are multiples of 16."""
+    """Returns a compiled product with 8 warps. kinds: the types of parameters; whole numbers are multiples of 16, or
+    `odd`."""
     signature = {name: "constexpr" if name in constants else kinds.get(name, "i32") for name in kernel.arg_names}
-    of_16 = [place for place, kind in enumerate(signature.values()) if kind == "i32" or kind.startswith("*")]
+    of_16 = [
+        place for place, kind in enumerate(signature.values()) if kind.startswith("*") or kind == "i32" and not odd
+    ]
     source = ASTSource(kernel, signature, constants, {(place,): [["tt.divisibility", 16]] for place in of_16})
     chosen = {"num_warps": 8, "num_stages": stages, **(options or {})}
     return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=chosen)
 
 
-def with_pointers(kernel: Any, dtype: str, contiguous_b: bool = True, **more: int) -> Any:
+def with_pointers(kernel: Any, dtype: str, contiguous_b: bool = True, **more: Any) -> Any:
     """Returns 05's kernel, compiled for row-major a and c, and a b whose neighbours lie side by side along N, or K."""
     ones = dict.fromkeys(("stride_ak", "stride_bn" if contiguous_b else "stride_bk", "stride_cn"), 1)
     return product(kernel, dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), f"*{dtype}"), **{**TILES, **ones, **more})

@@ -50,6 +50,12 @@ def test_four_stages_take_this_shared_memory(tmp_path, capability, bytes_):
     assert with_pointers(kernel_of(ID, tmp_path), "fp16", capability=capability).metadata.shared == bytes_
 
 
+def test_loads_of_2_bytes_are_not_copied_ahead(tmp_path):
+    made = [with_pointers(kernel_of(ID, tmp_path), "fp16", odd=odd) for odd in (False, True)]
+    assert ["cp.async" in one.asm["ptx"] for one in made] == [True, False]
+    assert [one.metadata.shared for one in made] == [4 * 49152, 49152]  # four stages, and one
+
+
 def test_one_instruction_makes_64_x_256_sums(tmp_path):
     assert "wgmma.mma_async.sync.aligned.m64n256k16" in with_pointers(kernel_of(ID, tmp_path), "fp16").asm["ptx"]
 

@@ -46,7 +46,7 @@ def summed_in_place_kernel(r_ptr, sum_ptr, B: tl.constexpr):
 
 
 def test_which_copies_of_a_small_block_count_in_a_sum_depends_on_the_release():
-    """Of 64 columns two of four warps hold a copy. With 16 each warp sums up its own, and none waits."""
+    """Two of four warps hold a copy of 64 columns. Each warp sums up 16 columns for itself, and none waits."""
     ptx = compiled(summed_in_place_kernel, "*fp32 *fp32", num_warps=4, B=64)["ptx"]
     handed_on = re.findall(r"(@%p\d+ )?st\.shared", ptx)
     assert handed_on and all(bool(condition) == (RELEASE < (3, 8)) for condition in handed_on)

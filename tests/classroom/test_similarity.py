@@ -77,7 +77,7 @@ def test_a_copy_of_what_the_course_has_is_told_also_with_other_names():
 
 
 def unlike(text: str) -> str:
-    """One line more."""
+    """Returns the text with a line more, which the course does not have."""
     return text.replace("    tl.store(", "    tl.device_assert(True)\n    tl.store(")
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from grader import leading, normal
-from grader.explain.verdict import FAIL
+from grader.explain.verdict import FAIL, PASS
 from tests.conftest import ROOT, mutant
 from tests.explain.first_mistakes import BEFORE_39
 
@@ -263,3 +263,16 @@ def test_arguments_are_counted_from_the_parameters_that_are_given_by_place_alone
     verdict = launched(bench, "(x_ptr, /, y_ptr, z_ptr, N, BLOCK_N: tl.constexpr)", LAUNCH)
     assert verdict.outcome == "fail"  # Triton 3.9 takes no such parameters
     assert not verdict.lines[0].startswith("The launch")
+
+
+def test_a_global_is_read_as_a_constexpr_and_refused_with_the_annotation_alone(bench):
+    """The advice holds on every release: the value has to be a tl.constexpr."""
+    scaled = ADD.replace("x + y", "(x + y) * SCALE")
+    right = scaled.replace("@triton.jit", "SCALE = tl.constexpr(1.0)\n\n\n@triton.jit")
+    assert bench(right).check(normal(64), normal(64)).outcome == PASS
+    annotated = scaled.replace("@triton.jit", "SCALE: tl.constexpr = 1.0\n\n\n@triton.jit")
+    verdict = bench(annotated).check(normal(64), normal(64))
+    assert (
+        verdict.outcome == FAIL
+        and "SCALE = tl.constexpr(...) where it is set: an annotation is not" in verdict.lines[0]
+    )

@@ -18,7 +18,7 @@ from grader.course.questions import BadQuestion, LessonQuestion, NoAnswer, quest
 from grader.places import COURSE, IMPORTED_FROM
 
 COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE")  # a notebook sets them for every process
-# What stands in a report for a terminal, and what for it in a notebook.
+# A report is written for a terminal; these patterns turn its next step into one that a notebook has.
 OF_NOTEBOOKS = {
     r"^  Again with these data:\s+pytest .*(--seed \d+).*": r"  The data are those of \1.",
     r"Next: edit \S+?:(\d+) ": r"Next: edit line \1 of the task cell ",
