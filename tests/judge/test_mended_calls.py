@@ -189,3 +189,14 @@ def test_without_time_no_line_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(mended_calls._Search, "_mends", lambda *_, **asked: (_ for _ in ()).throw(mended_calls._NoTime))
     old, new, *_ = OF_SUMS["a reduction"]
     assert "With " not in judged(tmp_path, "07", changed(SUM, (old, new))).message
+
+
+def test_another_number_in_the_place_of_a_maximum_is_no_mend(tmp_path, told):
+    """It would do in exact arithmetic: the sums of all blocks were measured against that number, and exp would need a
+    range that fp32 does not have."""
+    solution = (ROOT / "solutions/14_split_softmax/split_softmax.py").read_text()
+    found = judged(tmp_path, "14", changed(solution, ("tl.sum(sums * tl.exp(maxima - largest), 0)", "tl.sum(sums, 0)")))
+    assert told == [] and found.line == 0, found.message
+    assert found.message.startswith(
+        "The blocks' sums are added as they are, but each belongs to its own block's maximum"
+    )
