@@ -478,7 +478,8 @@ def _without_sizes(promise: StatedPromise) -> Row:
 
 def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns drafts in which all inputs that are alike are one tensor, as self-attention hands over q, k and v, and in
-    which two of several are."""
+    which two of several are. Where it may, it has strides of its own: a file that takes one tensor for a special case
+    is wrong there as likely as anywhere."""
     alike: dict[tuple, list[str]] = defaultdict(list)
     for name, one in promise.arguments.items():
         if one.shape and not one.is_filled and callable(one.values[0]):
@@ -488,7 +489,9 @@ def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     for names in alike.values():
         sizes, equal = _of_one_shape(promise, names)
         if len(equal) > 1:
-            drafts.append(Draft(row, sizes=sizes, same=dict.fromkeys(equal[1:], equal[0])))
+            of_all, _ = _two_families(promise.arguments[equal[0]].families, numbers)
+            chosen = {("layout", equal[0]): of_all}
+            drafts.append(Draft(row | chosen, sizes=sizes, same=dict.fromkeys(equal[1:], equal[0])))
         pairs = list(combinations(equal, 2)) if len(equal) > 2 else []
         for first, second in numbers.sample(pairs, min(MOST_PAIRS, len(pairs))):
             of_pair, of_others = _two_families(promise.arguments[first].families, numbers)

@@ -310,6 +310,8 @@ def test_inputs_that_are_alike_are_one_tensor_in_a_call():
         assert len(calls) == 4 and all(call.sizes["M"] == call.sizes["N"] for call in calls)  # of all, and each pair
         (of_all,) = [call for call in calls if call.same == {"k": "q", "v": "q"}]
         assert [data.same_as for data in promise.data(of_all)] == ["", "q", "", "q"]
+        # Strides of its own: a file that takes the strides of a contiguous tensor where two are one is wrong.
+        assert of_all.layouts["q"] not in (CONTIGUOUS, *(CONTIGUOUS.at(offset) for offset in (1, 3, 5, 7)))
 
 
 def test_two_of_several_inputs_are_one_tensor_also_where_the_others_cannot_be_it():
