@@ -25,6 +25,7 @@ from grader.numerics.layouts import CONTIGUOUS, Layout
 MOST_CALLS = 3  # toward branches, in a run
 MOST_WITHIN = 6  # calls of a run within branches that ask for layouts
 EACH = 2  # of them, within one branch
+MOST_CHANGED = 3  # calls that come to a branch, until it counts as one that asks for no layout; most branches are such
 MOST_LAYOUTS = 12  # that are tried of an argument, for a call within a branch
 MOST_SEARCHED = 8  # branches for which a call is looked for; the seed takes them out of those that are as far away
 # Calls that are tried for a branch, and calls that are changed. Of 200 searches, 25 seeds for each condition of
@@ -92,7 +93,7 @@ def calls_within(
     searches = [_Search(promise, branch, numbers) for branch in numbers.sample(branches, len(branches))]
     for search in searches:
         # A tensor of one row may have no other layout: then the next call that comes to the branch is changed.
-        there = islice((call for call in begun if not search.missing(call)), MOST_BEGUN)
+        there = islice((call for call in begun if not search.missing(call)), MOST_CHANGED)
         found += next(filter(None, map(search.with_other_layouts, there)), [])
         if len(found) >= MOST_WITHIN:
             break
