@@ -33,6 +33,22 @@ def stub_text(solution: str) -> str:
     return "".join(lines)
 
 
+def given_lines(solution: str, tree: ast.Module, text: str) -> set[int]:
+    """Returns the lines of a submission's statements that stand word for word in the stub, outside of its regions.
+
+    No mistake is in them: the learner has not written them. text: of the submission, whose syntax tree is `tree`.
+    """
+    of_stub = {line.strip() for line in stub_text(solution).splitlines()} - {*STUB}
+    lines, found = [line.strip() for line in text.splitlines()], set[int]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+            if of_stub.issuperset(lines[node.lineno - 1 : max(last, node.lineno)]):
+                found |= {*range(node.lineno, max(last, node.lineno) + 1)}
+    return found
+
+
 def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int]:
     """Returns (functions of the submission whose marked region is still empty, number of functions with a region).
 

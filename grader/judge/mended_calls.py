@@ -177,7 +177,7 @@ class _Search:
         self.work -= reply.spent
         if reply.out_of_time and "keys" in asked:  # those that were not tried are neither mends nor none
             raise _NoTime
-        return reply.mends
+        return [one for one in reply.mends if one.line not in self.run.given_lines]
 
 
 def _simplest(counts: Mapping[tuple[int, int, str], int], line: int) -> tuple[tuple[str, ...], int]:
@@ -193,8 +193,9 @@ def mended(run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial]
     """Returns the line of the mends of a run's calls; None where there is none, or more than one, or no time.
 
     Calls of one structure have the same edits. The line has to hold an edit that makes all wrong calls of the most
-    telling structure right, and leaves the right ones right; and one for most others. `wrong`: each with whether the
-    memory checker found fault with it. `work`: see grader/interpreter/mends.py.
+    telling structure right, and leaves the right ones right; and one for most others. A line that the course gave is
+    no such line, whatever an edit there does. `wrong`: each with whether the memory checker found fault with it.
+    `work`: see grader/interpreter/mends.py.
     """
     try:
         return _Search(run, work).mended(_by_structure(run, wrong), _by_structure(run, [(one, False) for one in right]))

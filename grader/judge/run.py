@@ -13,7 +13,7 @@ import torch
 
 from grader.compiler.machine_code import MachineCode
 from grader.course.folder import Folder
-from grader.course.regions import empty_regions
+from grader.course.regions import empty_regions, given_lines
 from grader.course.trial import Trial
 from grader.explain.reached_lines import Lines
 from grader.gpu.models import DEFAULT_MODEL, AmdModel
@@ -115,6 +115,14 @@ class Run:
         if self.submission.failure is None and self.folder.solution_file.exists():
             solution = self.folder.solution_file.read_text(encoding="utf-8")
             self.empty, self.regions = empty_regions(solution, self.submission.tree)
+
+    @cached_property
+    def given_lines(self) -> set[int]:
+        """The lines of the submission that the course gave, in which no mistake is; none where no solution is there."""
+        if self.submission.failure is not None or not self.folder.solution_file.exists():
+            return set()
+        solution = self.folder.solution_file.read_text(encoding="utf-8")
+        return given_lines(solution, self.submission.tree, "\n".join(self.submission.lines))
 
     @property
     def not_attempted(self) -> bool:

@@ -158,6 +158,13 @@ def test_the_line_of_a_mistake_in_a_sum(tmp_path, told, name):
     assert found.line == line_of(changed(SUM, (old, new)), part), found.message
 
 
+def test_no_line_that_the_course_gave_is_told(tmp_path, told):
+    """With M and N exchanged in the launch, this kernel is right; the launch is not the learner's to change."""
+    solution = (ROOT / "solutions/02_strided_blocks/strided_blocks.py").read_text()
+    wrong = changed(solution, ("(rows < M) & (cols < N)", "(rows < N) & (cols < M)"))
+    assert told == [] and "strided_copy_kernel[grid]" not in judged(tmp_path, "02", wrong).message
+
+
 def test_what_is_said_tells_the_line_and_not_the_edit(tmp_path, told):
     wrong = changed(SUM, ("total = total + x", "total = total + x * x"))
     found = judged(tmp_path, "07", wrong)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.course.folder import Folder, all_folders
-from grader.course.regions import empty_regions, marked_regions
+from grader.course.regions import empty_regions, given_lines, marked_regions
 from grader.explain.failures import file_failure
 from grader.submission.text import MOST_NODES, call_at, read_submission
 from tests.conftest import exercise_of
@@ -25,6 +25,16 @@ def solution_text() -> str:
 
 def test_the_exercises_are_found_in_order():
     assert IDS[:5] == ["01_masked_add", "02_strided_blocks", "04_transpose", "06_fused_outer", "03_softmax"]
+
+
+def test_lines_are_given_where_a_whole_statement_stands_in_the_stub():
+    text = solution_text()
+    launch = next(number for number, line in enumerate(text.splitlines(), 1) if "[grid](" in line)
+    given = given_lines(text, ast.parse(text), text)
+    regions = {number for first, last in marked_regions(text) for number in range(first, last + 1)}
+    assert launch in given and not given & regions
+    other = text.replace("BLOCK_N=BLOCK_N", "BLOCK_N=2 * BLOCK_N")
+    assert other != text and launch not in given_lines(text, ast.parse(other), other)
 
 
 @pytest.mark.parametrize("id", IDS)
