@@ -42,6 +42,9 @@ UNTOLD = {
 }
 
 
+OPTION_KINDS = {"int": (int, "a whole number"), "bool": (bool, "True or False"), "str": (str, "a text")}
+
+
 class Kernel(LazyKernel):
     """Stands for a JIT function that is specialized for the arguments of a launch, and gives its recipe."""
 
@@ -75,11 +78,16 @@ class Kernel(LazyKernel):
 
     @cached_property
     def options(self) -> dict:
-        """The values of LAUNCH_OPTIONS, and of others that differ from a launch without options."""
+        """The values of LAUNCH_OPTIONS, and of others that differ from a launch without options. Raises TypeError for a
+        value of another type, with which no kernel is compiled: Triton itself takes some and fails later."""
         backend = make_backend(self._target)
         own, plain = vars(backend.parse_options(dict(self._given))), vars(backend.parse_options({}))
         names = [name for name in LAUNCH_OPTIONS if name in own]
         names += [name for name in own if name not in names and own[name] != plain[name]]
+        for name in names:
+            kind = LAUNCH_OPTIONS.get(name, "").removesuffix(" | None")
+            if kind in OPTION_KINDS and own[name] is not None and type(own[name]) is not OPTION_KINDS[kind][0]:
+                raise TypeError(f"option {name} has to be {OPTION_KINDS[kind][1]}: {own[name]!r:.40}")
         return {name: _as_json(own[name]) for name in names}
 
     @cached_property

@@ -16,7 +16,7 @@ from grader.operations.evidence import in_line, source_line
 from grader.processes.faults import ChildEnded
 from grader.sentences import Said, Sentence
 from grader.submission.kernel_names import Refused
-from grader.submission.text import Submission, builtin_at
+from grader.submission.text import Submission, builtin_at, constant_of_arange
 from grader.wire.messages import Failure
 from grader.wire.reply import Refusal, Reply
 
@@ -125,6 +125,10 @@ class Failures(Sentence):
     ARANGE = (
         "tl.arange needs sizes known at compile time: a tl.constexpr such as BLOCK_N{at_line}. A block that begins "
         "elsewhere is start + tl.arange(0, BLOCK_N)."
+    )
+    ARANGE_OF_NO_WHOLE_NUMBER = (
+        "tl.arange takes whole numbers{at_line}, and {constant}, a tl.constexpr, is none in this call: what gives it "
+        "its value? / makes a fraction, // a whole number."
     )
     SHAPES = (
         "Tiles of different shapes meet{in_line}{sizes}. A column of rows is rows[:, None], a row of columns "
@@ -288,6 +292,8 @@ def _of_a_mistake(failure: Failure, submission: Submission, exercise: Exercise) 
     sentence = next((plain for part, plain in PLAIN_WORDS.items() if part in failure.message), None)
     if sentence is Failures.SHAPES and OF_REDUCTIONS.search(failure.message):
         sentence = Failures.REDUCED_SHAPES
+    if sentence is Failures.ARANGE and (constant := constant_of_arange(submission.tree, failure.line)):
+        return Failures.ARANGE_OF_NO_WHOLE_NUMBER(at_line=_at_line(failure.line), constant=constant)
     return None if sentence is None else _filled(sentence, failure, submission, exercise)
 
 

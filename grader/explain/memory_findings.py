@@ -77,6 +77,11 @@ class Memory(Sentence):
         "the address is computed wrongly, or the program has nothing to do there."
     )
 
+    NO_LANE_INSIDE_IN_LOOP = (
+        "In an iteration of its loop, all lanes of the {function} in line {line}{at} are outside of {name}. Does the "
+        "loop end with {name}, or else the mask?"
+    )
+
     BOUNDARY_CHECK = (
         "The tl.{function} in line {line}{at} leaves {name} along an axis that its boundary_check does not name: it "
         "lists the axes of the block that are checked."
@@ -110,6 +115,11 @@ class Memory(Sentence):
     ONE_AXIS_APART = (
         "Programs overlap: two programs that differ along axis {axis} alone write the same elements, and whichever "
         "comes last wins. Does all that tl.program_id({axis}) tells reach the address?"
+    )
+    SOME_LANES_APART = (
+        "Programs overlap: some lanes of two programs that differ along axis {axis} alone write the same elements, and "
+        "whichever comes last wins. Is a tile longer than its programs are apart, or does the mask let lanes past the "
+        "end of a row or column through?"
     )
     LAST_WINS = "Programs overlap: two programs write the same elements, and whichever comes last wins."
     SHOWN_BOTH_WRITE = (
@@ -251,7 +261,8 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
         return Memory.ONE_ADDRESS(line=line, name=name)
     if not finding.masked:
         if finding.astray == finding.lanes:
-            return Memory.NO_LANE_INSIDE(function=function, line=line, at=_at(evidence, finding), name=name)
+            outside = Memory.NO_LANE_INSIDE_IN_LOOP if finding.in_loop else Memory.NO_LANE_INSIDE
+            return outside(function=function, line=line, at=_at(evidence, finding), name=name)
         no_mask = Memory.NO_MASK if _dimensions(evidence, name) < 2 else Memory.NO_MASK_OF_TILE
         return no_mask(function=function, line=line, at=_at(evidence, finding), name=name)
     if evidence.needs_plain_layouts and not evidence.trial.begins:
@@ -265,7 +276,8 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
         return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
     if _fits_the_first_tile(finding, tensor):
         return Memory.ADDRESS_OF_A_TILE(function=function, line=line, at=_at(evidence, finding), name=name)
-    mask = Memory.MASK_AND_NO_LANE_INSIDE if finding.astray == finding.lanes else Memory.MASK_OR_ADDRESS
+    none_inside = Memory.NO_LANE_INSIDE_IN_LOOP if finding.in_loop else Memory.MASK_AND_NO_LANE_INSIDE
+    mask = none_inside if finding.astray == finding.lanes else Memory.MASK_OR_ADDRESS
     mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else mask
     return mask(function=function, line=line, at=_at(evidence, finding), name=name)
 
@@ -393,7 +405,8 @@ def _cause_written_twice(evidence: Evidence, finding: Finding) -> Said:
     other = finding.other_program or finding.program
     axes = [axis for axis, (one, another) in enumerate(zip(finding.program, other)) if one != another]
     if len(axes) == 1 and len(finding.program) > 1:
-        return Memory.ONE_AXIS_APART(axis=axes[0])
+        apart = Memory.SOME_LANES_APART if finding.astray < finding.lanes else Memory.ONE_AXIS_APART
+        return apart(axis=axes[0])
     return Memory.LAST_WINS()
 
 

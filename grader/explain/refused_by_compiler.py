@@ -146,6 +146,7 @@ class Compiler(Sentence):
         "x.store([row, column], tile)."
     )
     WARPS = "{where}: num_warps is {warps} in this call, and it has to be 1, 2, 4, 8, 16 or 32."
+    OPTION = "{where}: {option} is {value} in this call, and it has to be {kind}."
     CHAINED = "{where}: a comparison here has two sides: 0 <= rows < M is written (0 <= rows) & (rows < M)."
     NO_OPERATOR = "{where}: a kernel has no @: tl.dot(a, b, acc) multiplies two tiles and adds the product to acc."
     NO_IN = "{where}: a kernel has no `{operator}`: compare with each, as in (a == b) | (a == c)."
@@ -294,6 +295,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     ),
     (r"'tensor' has no len\(\)", Compiler.NO_LIST),
     (r"^num_warps must be a power of 2: (?P<warps>.*)", Compiler.WARPS),
+    (r"^option (?P<option>\w+) has to be (?P<kind>[\w ]+): (?P<value>.*)", Compiler.OPTION),
     (r"simultaneous multiple comparison", Compiler.CHAINED),
     (r"^no operator: @$", Compiler.NO_OPERATOR),
     (r"^no operator: \*\*$", Compiler.NO_POWER),

@@ -49,12 +49,12 @@ class Values(Sentence):
     )
 
     ROWS_EQUAL = (
-        "All rows of {name} that a program writes are equal, and they should differ: nothing that is stored depends on "
-        "the row, be it an address that is loaded from or a column as x[:, None]."
+        "All rows of {name} that a program writes are equal, and they should differ: what is stored does not depend on "
+        "the row. Is an address to blame, a column as x[:, None], or the axis of a reduction?"
     )
     COLUMNS_EQUAL = (
-        "All columns of {name} that a program writes are equal, and they should differ: nothing that is stored depends "
-        "on the column, be it an address that is loaded from or a row as x[None, :]."
+        "All columns of {name} that a program writes are equal, and they should differ: what is stored does not depend "
+        "on the column. Is an address to blame, a row as x[None, :], or the axis of a reduction?"
     )
 
     NOT_TURNED = (

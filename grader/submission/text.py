@@ -169,6 +169,21 @@ def calls_in_line(tree: ast.Module, line: int, *functions: str) -> list[ast.Call
     return [call for call in _calls_with(tree, functions) if call.lineno == line]
 
 
+def constant_of_arange(tree: ast.Module, line: int) -> str:
+    """Returns a parameter that a tl.arange of this line takes, if it takes tl.constexpr parameters and numbers alone;
+    "" otherwise."""
+    kernel = next((one for one in kernels_of(tree) if one.lineno <= line <= (one.end_lineno or 0)), None)
+    if kernel is None:
+        return ""
+    arguments = [*kernel.args.posonlyargs, *kernel.args.args, *kernel.args.kwonlyargs]
+    constants = {one.arg for one in arguments if one.annotation and "constexpr" in ast.unparse(one.annotation)}
+    for call in calls_in_line(tree, line, "arange"):
+        names = [node.id for one in call.args for node in ast.walk(one) if isinstance(node, ast.Name)]
+        if names and constants.issuperset(names):
+            return names[-1]
+    return ""
+
+
 def _calls_with(tree: ast.Module, words: Collection[str]) -> list[ast.Call]:
     return [call for call in calls_in([tree]) if any(word in called_name(call) for word in words)]
 

@@ -30,7 +30,7 @@ OF_OUTER_PRODUCTS = {
     ),
     "x*y square": (
         ((V, "v = x * y"),),
-        "All rows of z that a program writes are equal, and they should differ: nothing that is stored depends",
+        "All rows of z that a program writes are equal, and they should differ: what is stored does not depend",
         "",
         "square",
     ),
@@ -66,7 +66,7 @@ OF_OUTER_PRODUCTS = {
     ),
     "tl.max(v,0)": (
         ((RELU, "v = tl.max(v, 0)"),),
-        "All rows of z that a program writes are equal, and they should differ: nothing that is stored depends",
+        "All rows of z that a program writes are equal, and they should differ: what is stored does not depend",
         "",
     ),
     "tl.max(v,0.0)": (

@@ -184,6 +184,16 @@ OF_LAYER_NORM = {
         "A whole number is wanted in line 44, and here it is a fraction: / makes fractions, // whole numbers.",
         "layer_norm_kernel[(M,)](",
     ),
+    "stages float": (
+        (("num_warps=num_warps", "num_warps=num_warps, num_stages=N / 2"),),
+        "The compiler refuses line 44: num_stages is 50.0 in this call, and it has to be a whole number.",
+        "layer_norm_kernel[(M,)](",
+    ),
+    "block float": (
+        (("BLOCK_N=BLOCK_N", "BLOCK_N=BLOCK_N / 2"),),
+        "tl.arange takes whole numbers (line 16), and BLOCK_N, a tl.constexpr, is none in this call: what gives it its",
+        "cols = tl.arange(0, BLOCK_N)",
+    ),
     "grid (M)": (
         (("layer_norm_kernel[(M,)](", "layer_norm_kernel[(M)]("),),
         "layer_norm raises TypeError in line 44: the grid must be a tuple, such as (n,): (n) without the comma is n.",

@@ -15,6 +15,11 @@ LINES = (
     ("z_ptr + rows * stride_zm + cols * stride_zn", "z_ptr + rows[:, None] * stride_zm + cols[None, :] * stride_zn"),
 )
 LOAD = "tile = tl.load(x_ptr + rows * stride_xm + cols * stride_xn, mask=mask)"
+STORE = "tl.store(z_ptr + rows * stride_zm + cols * stride_zn, tile, mask=mask)"
+ROW_BY_ROW = """for i in range(BLOCK_M):
+        row = tl.program_id(1) * BLOCK_M + i
+        tile = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=cols < N)
+        tl.store(z_ptr + row * stride_zm + cols * stride_zn, tile, mask=cols < N)"""
 SQUARE = (normal(64, 64), output(64, 64)), dict(BLOCK_M=64, BLOCK_N=64)
 AT_EDGES = (normal(101, 153), output(101, 153)), dict(BLOCK_M=64, BLOCK_N=64)
 BOTH_AXES = (normal(1, 64), output(1, 64)), dict(BLOCK_M=64, BLOCK_N=64)
@@ -34,6 +39,18 @@ OF_COPIES = {
     "half of the number": (
         ("tl.program_id(1) * BLOCK_M", "tl.program_id(1) // 2 * BLOCK_M"), AT_EDGES,
         "Programs overlap: two programs that differ along axis 1 alone write the same elements, and whichever",
+    ),
+    "a mask that compares the offset with the number of elements": (
+        (MASK, "mask = rows * stride_zm + cols * stride_zn < M * N"), AT_EDGES,
+        "Programs overlap: some lanes of two programs that differ along axis 0 alone write the same elements",
+    ),
+    "tiles longer than they are apart": (
+        ("tl.program_id(0) * BLOCK_N", "tl.program_id(0) * (BLOCK_N // 2)"), AT_EDGES,
+        "Programs overlap: some lanes of two programs that differ along axis 0 alone write the same elements",
+    ),
+    "a loop over rows without their limit": (
+        (f"{LOAD}\n    {STORE}", ROW_BY_ROW), AT_EDGES,
+        "In an iteration of its loop, all lanes of the store in line 21 are outside of z. Does the loop end with z,",
     ),
 }  # fmt: skip
 
