@@ -121,3 +121,13 @@ def test_the_editors_settings_are_those_of_ruff():
     settings = (ROOT / ".editorconfig").read_text(encoding="utf-8")
     length = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["line-length"]
     assert f"\nmax_line_length = {length}\n" in settings
+
+
+def test_each_decision_says_what_was_rejected_and_what_it_costs():
+    page = ROOT / "docs" / "decisions.md"
+    _, *records = page.read_text(encoding="utf-8").split("\n## ")
+    assert [record.partition(".")[0] for record in records] == [str(1 + place) for place in range(len(records))]
+    parts = ["Context", "Decision", "Rejected", "Consequence"]
+    assert [record for record in records if re.findall(r"^- \*\*(\w+)\.\*\*", record, re.MULTILINE) != parts] == []
+    assert [record for record in records if len(record.strip().splitlines()) > 14] == []
+    assert broken_links(page) == []
