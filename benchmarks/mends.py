@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from times import COMMANDS, seconds  # noqa: E402
+from times import COMMANDS, sample  # noqa: E402
 
 from grader.author.direct_run import outcome  # noqa: E402
 from grader.author.proof import Proof, Way  # noqa: E402
@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     rounds = parser.parse_args().rounds
     watched = Watched(rounds)
-    anchor = statistics.median([seconds(*COMMANDS[ANCHOR]) for _ in range(rounds + 1)][1:])
+    anchor = statistics.median([sample(*COMMANDS[ANCHOR]).wall for _ in range(rounds + 1)][1:])
     print(f"{ANCHOR:<36}{anchor:6.2f} s")
     for id, mistakes in itertools.product(MISTAKES, (1, 2)):
         judged(id, mistakes)

@@ -7,17 +7,22 @@ key run the chosen configuration at once, and no hook but the configuration's ow
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from grader.child.triton_api import Autotuner, Config
+from grader.wire.frames import JsonObject
 
 MOST_VALUE = 100  # characters of a value in a key
 
 
 def described(
-    autotuner: Autotuner, config: Config, kwargs: dict, steps_of: Callable[[Callable[[], None]], list[dict]]
-) -> dict:
+    autotuner: Autotuner,
+    config: Config,
+    kwargs: dict[str, Any],
+    steps_of: Callable[[Callable[[], None]], list[JsonObject]],
+) -> JsonObject:
     """Returns what Triton does around the trial runs, as wire.recorded_parts.Tuning reads it.
 
     `steps_of`: returns the steps that some work leads to.
@@ -48,7 +53,7 @@ def described(
     }
 
 
-def admitted_before(autotuner: Autotuner, kwargs: dict, configs: list[Config]) -> list[Config]:
+def admitted_before(autotuner: Autotuner, kwargs: dict[str, Any], configs: list[Config]) -> list[Config]:
     """Returns configurations that pruning left to an earlier call with this key, and takes away from this one.
 
     Had that call been the first with its key, its choice, which may be any of these, would be run now.
@@ -63,7 +68,7 @@ def admitted_before(autotuner: Autotuner, kwargs: dict, configs: list[Config]) -
     return left_over
 
 
-def _part(name: str, autotuner: Autotuner, arguments: dict) -> dict:
+def _part(name: str, autotuner: Autotuner, arguments: dict[str, Any]) -> JsonObject:
     if name not in autotuner.arg_names:
         return {"name": name, "kind": "unknown"}
     value = arguments.get(name)

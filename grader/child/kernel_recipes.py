@@ -25,6 +25,7 @@ from grader.child.triton_api import LazyKernel, OutOfResources, allocator, compi
 from grader.child.written_functions import UNSURE, defaults_of, is_as_written, python_has
 from grader.front_end.triton_text_api import ASTSource, JITCallable, make_backend
 from grader.submission.public_names import MODULES
+from grader.wire.frames import JsonObject
 from grader.wire.launch_abi import FIRST_WITH_TENSOR_MAPS, LAUNCH_OPTIONS, MOST_THREADS, TENSOR_MAP_BYTES, WARP_SIZE
 
 MAKES_A_DESCRIPTOR = "make_tensor_descriptor"
@@ -74,10 +75,11 @@ class Kernel(LazyKernel):
 
     @cached_property
     def name(self) -> str:
-        return self.src.fn.fn.__name__
+        name: str = self.src.fn.fn.__name__
+        return name
 
     @cached_property
-    def options(self) -> dict:
+    def options(self) -> JsonObject:
         """The values of LAUNCH_OPTIONS, and of others that differ from a launch without options. Raises TypeError for a
         value of another type, with which no kernel is compiled: Triton itself takes some and fails later."""
         backend = make_backend(self._target)
@@ -91,7 +93,7 @@ class Kernel(LazyKernel):
         return {name: _as_json(own[name]) for name in names}
 
     @cached_property
-    def recipe(self) -> dict:
+    def recipe(self) -> JsonObject:
         """The recipe that the front end gets: see wire.recorded_call.Recipe."""
         attributes = (self.src.attrs or {}).items()
         typed = [(self.src.fn.arg_names.index(name), kind) for name, kind in self.src.signature.items()]
@@ -119,7 +121,7 @@ def _as_json(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, str)) else repr(value)[:MOST_TEXT]
 
 
-def _fields(value: Any, path: list[int]) -> Iterator[list]:
+def _fields(value: Any, path: list[int]) -> Iterator[list[Any]]:
     """Yields [path, names] for each type of a tuple whose parts have names."""
     if isinstance(value, tuple):
         if hasattr(value, "_fields"):
@@ -136,7 +138,7 @@ def _symbol(source: ASTSource) -> str:
     return str(source.fn.repr(SimpleNamespace(constants=constants, signature=source.signature)))[:MOST_TEXT]
 
 
-def _told(value: Any) -> dict:
+def _told(value: Any) -> JsonObject:
     """Returns the description of a value that a kernel is compiled with, in a form of wire.recorded_call.Recipe."""
     value = value.value if is_plain_constexpr(value) else value
     if type(value) is tuple:
@@ -168,7 +170,7 @@ def _is_changed(value: Any) -> bool:
     return type(value) is dtype and not is_plain_dtype(value)
 
 
-def _told_item(value: Any) -> dict:
+def _told_item(value: Any) -> JsonObject:
     return {"constexpr": _told(value)} if isinstance(value, constexpr) else _told(value)
 
 
@@ -191,7 +193,7 @@ def _public_path(value: Any) -> str:
     return ""
 
 
-def _scopes(source: ASTSource) -> list[list]:
+def _scopes(source: ASTSource) -> list[list[Any]]:
     """Returns what the kernel, and each function of the file that it may reach, sees in addition to its arguments.
 
     Each entry is [function, line, names, defaults]; each name or default is [name, 1 for a constexpr, value]. If
@@ -200,7 +202,7 @@ def _scopes(source: ASTSource) -> list[list]:
     functions = [source.fn]
     for value in source.constants.values():
         functions += [one for one in _functions_in(value) if one not in functions]
-    told: dict[tuple[str, int], tuple[dict, dict]] = {}
+    told: dict[tuple[str, int], tuple[JsonObject, JsonObject]] = {}
     for function in functions:  # the list grows meanwhile
         names, defaults = _names_of(function), defaults_of(function)
         for value in (*names.values(), *defaults.values()):
@@ -218,7 +220,7 @@ def _scopes(source: ASTSource) -> list[list]:
     ]
 
 
-def _told_each(values: dict[str, Any]) -> dict[str, list]:
+def _told_each(values: dict[str, Any]) -> dict[str, list[Any]]:
     return {
         name: UNTOLD.get(id(value)) or [int(isinstance(value, constexpr) or _is_changed(value)), _told(value)]
         for name, value in values.items()

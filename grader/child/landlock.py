@@ -74,7 +74,8 @@ def close(own: str, readable: Iterable[str]) -> int:
 
 def abi_here() -> int:
     """Returns the version of Landlock that this kernel has; 0 where it has none, or where it is switched off."""
-    return max(0, LIBC.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_FLAG))
+    version: int = LIBC.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_FLAG)
+    return max(0, version)
 
 
 def _close_at(abi: int, own: str, readable: Iterable[str]) -> bool:
@@ -89,7 +90,8 @@ def _close_at(abi: int, own: str, readable: Iterable[str]) -> bool:
         for path in (own, os.devnull):
             _allow(ruleset, path, TO_WRITE & rights.files)
         LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        return LIBC.syscall(RESTRICT_SELF, ruleset, 0) == 0
+        failed: int = LIBC.syscall(RESTRICT_SELF, ruleset, 0)
+        return failed == 0
     finally:
         os.close(ruleset)
 

@@ -21,7 +21,8 @@ from grader.child import autotuner_hooks
 from grader.child.pretended_gpu import StandIn, TritonLaunch
 from grader.child.tensors import dtype_name, has_no_memory
 from grader.child.torch_refusals import NotRecordable, Refusals
-from grader.child.triton_api import Autotuner, autotuned_by, described
+from grader.child.triton_api import Autotuner, Config, autotuned_by, described
+from grader.wire.frames import JsonObject
 from grader.wire.launch_abi import described_element, is_constant, is_number, is_pointer, sizes_and_strides
 from grader.wire.messages import VIEW_BYTES, Failure, TensorSpec
 
@@ -40,9 +41,9 @@ class LaunchRecorder:
         self.stand_in, self.refusals = stand_in, refusals
         refusals.allocated, refusals.filled = self._allocated, self._filled
         self.arguments: dict[str, torch.Tensor] = {}
-        self.buffers: list[dict] = []
-        self.kernels: list[dict] = []
-        self.steps: list[dict] = []
+        self.buffers: list[JsonObject] = []
+        self.kernels: list[JsonObject] = []
+        self.steps: list[JsonObject] = []
         self.refusal: Failure | None = None
         self._addresses: dict[int, tuple[int, int]] = {}  # storage -> (address, number of its buffer)
         self._noted: list[tuple[torch.Tensor, TensorState]] = []  # each buffer's first tensor, as torch told of it last
@@ -50,7 +51,7 @@ class LaunchRecorder:
         self._next_address = FIRST_ADDRESS
         self._numbers: dict[str, int] = {}  # a recipe, as text -> number of its kernel
         self._launches = 0
-        self.certain: list[dict] = []  # kernels of launches before any refusal, outside of configurations
+        self.certain: list[JsonObject] = []  # kernels of launches before any refusal, outside of configurations
         self._in_a_choice = False
 
     @contextmanager
@@ -100,7 +101,7 @@ class LaunchRecorder:
         """Returns whether an argument is the whole of the argument with this name, at whose address it begins."""
         return _is_as(self.arguments[name], spec)
 
-    def _add_buffer(self, tensor: torch.Tensor, buffer: dict) -> None:
+    def _add_buffer(self, tensor: torch.Tensor, buffer: JsonObject) -> None:
         if len(self.buffers) == MOST_BUFFERS:
             self._refuse(f"more than {MOST_BUFFERS} tensors are allocated in one call")
         self._addresses[tensor.untyped_storage()._cdata] = (self._next_address, len(self.buffers))
@@ -156,7 +157,7 @@ class LaunchRecorder:
         address, _ = self._addresses.get(tensor.untyped_storage()._cdata, (0, 0))
         return address + _bytes_before(tensor) if address and tensor.numel() else 0
 
-    def _place(self, tensor: torch.Tensor, name: str = "") -> dict:
+    def _place(self, tensor: torch.Tensor, name: str = "") -> JsonObject:
         """Returns the buffer a tensor lies in and its offset there, in bytes. name: the launch's argument, or "".
 
         An argument without memory in any buffer, and of 0 bytes, gets the null pointer: buffer -1. Raises
@@ -178,7 +179,7 @@ class LaunchRecorder:
             return {"buffer": -1, "offset": 0}
         self._refuse(name.removesuffix("_ptr"), kind="foreign-memory")
 
-    def view(self, tensor: torch.Tensor, name: str = "") -> dict:
+    def view(self, tensor: torch.Tensor, name: str = "") -> JsonObject:
         if dtype_name(tensor) not in VIEW_BYTES:
             self._refuse(f"a tensor has the dtype {tensor.dtype}, which is not known here")
         return {
@@ -188,7 +189,7 @@ class LaunchRecorder:
             "strides": list(tensor.stride()),
         }
 
-    def view_of(self, tensor: torch.Tensor) -> dict | None:
+    def view_of(self, tensor: torch.Tensor) -> JsonObject | None:
         """Returns the view of a result; None if it lies in none of the call's buffers, or its dtype is not known."""
         if tensor.is_neg() or tensor.is_conj():
             self.refusal = self.refusal or Failure("not-recordable", message=f"the result is {NEGATED}")
@@ -220,10 +221,10 @@ class LaunchRecorder:
             launch.kernel.check_threads()
         self.steps.append(step | self._bound(launch))
 
-    def _bound(self, launch: TritonLaunch) -> dict:
+    def _bound(self, launch: TritonLaunch) -> JsonObject:
         """Returns the kernel's number, and a parameter for each argument of the function in its text."""
         kernel = launch.kernel
-        parameters: list[dict] = []
+        parameters: list[JsonObject] = []
         if kernel.key not in self._numbers:
             self._numbers[kernel.key] = len(self.kernels)
             self.kernels.append({"name": kernel.name, "recipe": kernel.recipe})
@@ -233,7 +234,7 @@ class LaunchRecorder:
             self._bind(parameters, name, kind, value)
         return {"kernel": self._numbers[kernel.key], "parameters": parameters}
 
-    def _bind(self, parameters: list[dict], name: str, kind: str | tuple, value: Any) -> None:
+    def _bind(self, parameters: list[JsonObject], name: str, kind: str | tuple[Any, ...], value: Any) -> None:
         """Appends the parameters that one Python argument becomes in the kernel's list: none, one, or several."""
         if is_constant(kind):
             return
@@ -254,7 +255,7 @@ class LaunchRecorder:
         else:
             self._refuse(f"the argument {name} has a type that is not known here: {kind}")
 
-    def _pointer(self, value: object, name: str) -> dict:
+    def _pointer(self, value: object, name: str) -> JsonObject:
         value = value.base if hasattr(value, "base") and isinstance(value.base, torch.Tensor) else value  # reinterpret
         if not isinstance(value, torch.Tensor):
             self._refuse(f"the argument {name} is an address, passed as a {type(value).__name__}: pass the tensor")
@@ -263,7 +264,7 @@ class LaunchRecorder:
             return place
         return place | {"view": self.view(value, name)}
 
-    def _describe(self, parameters: list[dict], name: str, element: str, descriptor: Any) -> None:
+    def _describe(self, parameters: list[JsonObject], name: str, element: str, descriptor: Any) -> None:
         """Appends a tensor descriptor made by the host, and its sizes and strides: all are arguments in the text."""
         told = {"element": element, **described(descriptor)}
         place = self._pointer(descriptor.base, name)
@@ -273,7 +274,7 @@ class LaunchRecorder:
 
     # ---- autotuning -------------------------------------------------------------------------------------
 
-    def _autotuned(self, autotuner: Autotuner, args: tuple, kwargs: dict) -> None:
+    def _autotuned(self, autotuner: Autotuner, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Records every configuration, as an alternative; the fastest is found where there is a GPU."""
         autotuner.nargs = dict(zip(autotuner.arg_names, args))
         tries = len(autotuner.configs) > 1
@@ -291,7 +292,9 @@ class LaunchRecorder:
         autotuner.best_config = configs[0]
         autotuner.nargs = None
 
-    def _alternative(self, autotuner: Autotuner, config, args: tuple, kwargs: dict) -> dict:
+    def _alternative(
+        self, autotuner: Autotuner, config: Config, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> JsonObject:
         named = {**autotuner.nargs, **kwargs, **config.all_kwargs()}
 
         def launch() -> None:
@@ -305,7 +308,7 @@ class LaunchRecorder:
         finally:
             self._in_a_choice = outer
 
-    def _steps_of(self, work: Callable[[], None]) -> list[dict]:
+    def _steps_of(self, work: Callable[[], None]) -> list[JsonObject]:
         outer, self.steps = self.steps, []
         try:
             work()
@@ -320,7 +323,7 @@ class TensorState:
 
     memory: int
     bytes: int
-    view: tuple
+    view: tuple[Any, ...]
 
     @staticmethod
     def of(tensor: torch.Tensor) -> TensorState:

@@ -11,10 +11,11 @@ import linecache
 import operator
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from types import ModuleType
+from typing import Any
 
 from grader.child.torch_refusals import NotRecordable
 from grader.child.triton_api import OutOfResources, with_its_number
@@ -79,9 +80,9 @@ class LearnerFile:
         found = {name: value for name, value in names if name.isupper() and type(value) is int}
         return {name: value for name, value in list(found.items())[:MOST_NAMES] if abs(value) < 1 << 48}
 
-    def entry(self, name: str, arguments: int):
+    def entry(self, name: str, arguments: int) -> Callable[..., Any]:
         """Returns the entry function. Raises Rejected if it is missing or does not take this many arguments."""
-        entry = getattr(self.module, name, None)
+        entry: Callable[..., Any] | None = getattr(self.module, name, None)
         if not callable(entry):
             raise Rejected("no-entry", f"{self.stem}.py defines no function {name}")
         try:
@@ -112,7 +113,7 @@ class LearnerFile:
         finally:
             names.update(before)
 
-    def _run(self, statements: list[ast.stmt], names: dict) -> None:
+    def _run(self, statements: list[ast.stmt], names: dict[str, Any]) -> None:
         for number, statement in enumerate(statements):
             if number and _is_text(statement):
                 continue  # it would become the file's docstring

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict
 
 from grader.child.learner import LearnerFile
+from grader.wire.frames import JsonObject
 from grader.wire.messages import Failure
 
 
@@ -23,7 +24,7 @@ class LearnerHost(ABC):
     def __init__(self) -> None:
         self.output = sys.stdout
 
-    def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+    def handle(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
         try:
             handler = {"load": self.load, self.request: self.call}[header["kind"]]
             reply, reply_blob = handler(header, blob)
@@ -35,7 +36,7 @@ class LearnerHost(ABC):
             self.output.flush()
         return reply, reply_blob
 
-    def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+    def load(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
         self.file = LearnerFile(header["filename"], blob)
         with self.watched_import():
             error = self.file.load()
@@ -43,7 +44,7 @@ class LearnerHost(ABC):
         return reply | {"constants": self.file.constants()}, b""
 
     @abstractmethod
-    def watched_import(self) -> contextlib.AbstractContextManager: ...
+    def watched_import(self) -> contextlib.AbstractContextManager[object]: ...
 
     @abstractmethod
-    def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]: ...
+    def call(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]: ...

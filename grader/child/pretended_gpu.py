@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -27,7 +28,7 @@ class TritonLaunch:
 
     source: ASTSource  # the kernel, and its signature by argument name
     grid: tuple[int, int, int]
-    arguments: tuple  # in the order of the signature, constexpr arguments included
+    arguments: tuple[Any, ...]  # in the order of the signature, constexpr arguments included
     dimensions: int  # how many numbers of the grid the learner wrote
     kernel: Kernel
     no_scratch: str  # why there is no memory for descriptors that the kernel may make, "" if there is
@@ -40,7 +41,7 @@ class StandIn(PretendedDriver):
         super().__init__(model, CUDA, torch.cuda)
         self.pretence = PretendCuda()
         self.on_launch: Callable[[TritonLaunch], None] = lambda launch: None
-        self.unrecorded: Callable[[], AbstractContextManager] = nullcontext  # for memory that Triton asks for
+        self.unrecorded: Callable[[], AbstractContextManager[object]] = nullcontext  # for memory that Triton asks for
 
     def is_told_as(self, multiprocessors: int, capability: int) -> None:
         """Sets what torch says of the GPU from now on; 0 stands for the model's own number.
@@ -53,7 +54,7 @@ class StandIn(PretendedDriver):
         properties.multi_processor_count = told.multiprocessors
         properties.major, properties.minor = divmod(capability or self.model.arch, 10)
 
-    def launched(self, kernel: Kernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple) -> None:
+    def launched(self, kernel: Kernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple[Any, ...]) -> None:
         with self.unrecorded():
             no_scratch = kernel.no_scratch(math.prod(grid))
         self.on_launch(TritonLaunch(kernel.src, grid, arguments, dimensions, kernel, no_scratch))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -67,7 +67,13 @@ class PretendCuda(TorchFunctionMode):
         self.copied: Callable[[torch.Tensor, bytes], None] = lambda tensor, data: None
         self.refuse: Callable[[str], Any] = refuse
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         kwargs = kwargs or {}
         first = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if first is not None and first.is_meta:
@@ -79,7 +85,8 @@ class PretendCuda(TorchFunctionMode):
             if function == torch.Tensor.type and len(args) == 1 and not kwargs:
                 return function(first).replace("torch.meta.", "torch.cuda.")
             if function == torch.Tensor.__repr__:
-                return function(*args, **kwargs).replace("device='meta'", "device='cuda:0'")
+                shown: str = function(*args, **kwargs)  # type: ignore[no-untyped-call]  # torch's has no types
+                return shown.replace("device='meta'", "device='cuda:0'")
         if function is torch.device:
             return function(*args, **kwargs)
         if _is_meta(kwargs.get("device")) or function in self._movers and any(_is_meta(value) for value in args):
@@ -92,7 +99,9 @@ class PretendCuda(TorchFunctionMode):
             return self._moved(function, args, kwargs)
         return function(*args, **kwargs)
 
-    def _made(self, function, args: tuple, kwargs: dict) -> torch.Tensor:
+    def _made(
+        self, function: Callable[..., torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> torch.Tensor:
         """Makes a tensor of Python's numbers, as torch.tensor does, on the GPU if that is asked for."""
         is_method = function is torch.Tensor.new_tensor
         device = kwargs.get("device") or (args[0].device if is_method else _default_device())
@@ -106,7 +115,9 @@ class PretendCuda(TorchFunctionMode):
             values = function(*args, **{**kwargs, "device": "cpu"})
         return self._copy_of(values, kwargs.get("dtype") or values.dtype)
 
-    def _moved(self, function, args: tuple, kwargs: dict) -> torch.Tensor:
+    def _moved(
+        self, function: Callable[..., torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> torch.Tensor:
         """Carries out .to(device) and .cuda() of a tensor in the CPU's memory."""
         given = [*args[1:], *kwargs.values()]
         like = next((value for value in given if isinstance(value, torch.Tensor)), None)
@@ -140,7 +151,7 @@ class PretendCuda(TorchFunctionMode):
             setattr(torch.cuda, name, self._refusing(f"torch.cuda.{name} {why}"))
         for name in BENCHMARKS:
             setattr(triton.testing, name, self._refusing(f"triton.testing.{name} {NO_TIMES}"))
-        self.__enter__()
+        self.__enter__()  # type: ignore[no-untyped-call]  # torch's has no types
 
     def _refusing(self, message: str) -> type:
         pretence = self

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Any, TextIO
 
 MOST_TEXTS = 10_000
 NAME = re.compile(r"<values (\d+)>")
@@ -26,17 +27,17 @@ def hidden(text: str) -> str:
 class _Revealing:
     """An output stream that shows the texts instead of their names."""
 
-    def __init__(self, stream):
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
         return self._stream.write(NAME.sub(_revealed, text))
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
-def _revealed(name: re.Match) -> str:
+def _revealed(name: re.Match[str]) -> str:
     number = int(name[1])
     return _texts[number] if number < len(_texts) else name[0]
 

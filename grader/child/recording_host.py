@@ -6,6 +6,7 @@ import contextlib
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Any
 
 import torch
 import triton
@@ -20,6 +21,7 @@ from grader.child.returned import Description
 from grader.child.serving import ready
 from grader.child.torch_refusals import Refusals, keep_modes_on, keep_to_one_thread
 from grader.child.triton_api import without_a_hash_of_triton
+from grader.wire.frames import JsonObject
 from grader.wire.messages import CAPABILITY, MULTIPROCESSORS, Failure, GpuModel, RecordRequest, TensorSpec
 
 ANY_SIZE = 1 << 62  # arguments have no bytes in the frame
@@ -48,7 +50,7 @@ class RecordingHost(LearnerHost):
     def _tried_out(self, launch: TritonLaunch) -> None:
         self.file.launched = True
 
-    def load(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+    def load(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
         answer = super().load(header, blob)
         self.files = {(0, 0): self.file}
         return answer
@@ -70,13 +72,13 @@ class RecordingHost(LearnerHost):
             self.files[told] = self.file
         return failure
 
-    def call(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+    def call(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
         names = RecordRequest.__dataclass_fields__.keys() & header.keys()
         fields = {name: header[name] for name in names}
         fields["arguments"] = [TensorSpec.from_json(spec, ANY_SIZE, ANY_SIZE) for spec in header["arguments"]]
         return self._record(RecordRequest(**fields))
 
-    def _record(self, request: RecordRequest) -> tuple[dict, bytes]:
+    def _record(self, request: RecordRequest) -> tuple[JsonObject, bytes]:
         told = (request.constants.get(name, 0) for name in (MULTIPROCESSORS, CAPABILITY))
         error, returned = self._on_gpu_with(*told), None
         refusals = Refusals(self.file.path)
@@ -105,7 +107,7 @@ class RecordingHost(LearnerHost):
         answer |= {"kernels": recorder.kernels if is_whole else recorder.certain}
         return answer | {"error": None if error is None else asdict(error)}, b""
 
-    def _called(self, request: RecordRequest, recorder: LaunchRecorder, given: list) -> object:
+    def _called(self, request: RecordRequest, recorder: LaunchRecorder, given: list[Any]) -> object:
         entry = self.file.entry(request.entry, len(given))
         with contextlib.ExitStack() as stack:
             with self.watched_import():  # part of the file is run again
@@ -115,17 +117,17 @@ class RecordingHost(LearnerHost):
             recorder.check_end()
             return returned
 
-    def _result(self, recorder: LaunchRecorder, returned: object) -> dict:
+    def _result(self, recorder: LaunchRecorder, returned: object) -> JsonObject:
         with torch._C.DisableTorchFunction():
             return {"returned": Description(recorder.view_of, recorder.arguments, self.earlier).of(returned)}
 
 
 @triton.jit
-def _first_kernel(x_ptr):
+def _first_kernel(x_ptr):  # type: ignore[no-untyped-def]  # Triton reads the annotations of a kernel
     tl.store(x_ptr + tl.arange(0, 16), 0.0)
 
 
-def prepare(model: GpuModel) -> tuple[dict, StandIn]:
+def prepare(model: GpuModel) -> tuple[JsonObject, StandIn]:
     """Does all that needs no submission. Returns the `ready` message, and the driver that takes launches."""
     stand_in = stand_in_for(model)
     look_through()

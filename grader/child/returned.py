@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from grader.child.tensors import has_no_memory
+from grader.wire.frames import JsonObject
 
 MOST_ITEMS, MOST_DEPTH = 64, 4
 EARLIER = "the result of an earlier call"
@@ -21,12 +22,15 @@ class Description:
     """
 
     def __init__(
-        self, view_of: Callable[[torch.Tensor], dict | None], arguments: dict[str, torch.Tensor], earlier: Iterable[Any]
+        self,
+        view_of: Callable[[torch.Tensor], JsonObject | None],
+        arguments: dict[str, torch.Tensor],
+        earlier: Iterable[Any],
     ):
         self.view_of, self.arguments = view_of, arguments
         self._earlier = {_storage(tensor) for result in earlier for tensor in tensors_in(result)}
 
-    def of(self, result: Any, depth: int = 0) -> dict:
+    def of(self, result: Any, depth: int = 0) -> JsonObject:
         described: dict[str, Any] = {
             "type": type(result).__name__, "device": "", "dtype": "", "same_as": "", "shares_with": "",
         }  # fmt: skip
@@ -36,7 +40,7 @@ class Description:
             described["items"] = [self.of(item, depth + 1) for item in result[:MOST_ITEMS]]
         return described
 
-    def _of_tensor(self, tensor: torch.Tensor) -> dict:
+    def _of_tensor(self, tensor: torch.Tensor) -> JsonObject:
         device = "cuda" if has_no_memory(tensor) else tensor.device.type
         described = {"device": device, "dtype": str(tensor.dtype).removeprefix("torch.")}
         if type(tensor) is not torch.Tensor or tensor.layout != torch.strided:
@@ -59,8 +63,9 @@ def tensors_in(result: Any, depth: int = 0) -> Iterator[torch.Tensor]:
 
 
 def _storage(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata
+    place: int = tensor.untyped_storage()._cdata
+    return place
 
 
-def _place(tensor: torch.Tensor) -> tuple:
-    return tensor.dtype, tensor.storage_offset(), tensor.shape, tensor.stride()
+def _place(tensor: torch.Tensor) -> tuple[torch.dtype, int, torch.Size, tuple[int, ...]]:
+    return tensor.dtype, int(tensor.storage_offset()), tensor.shape, tensor.stride()

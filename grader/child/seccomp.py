@@ -106,6 +106,7 @@ LOAD, EQUAL, GREATER, NOT_BELOW, ANY_BIT, RETURN = 0x20, 0x15, 0x25, 0x35, 0x45,
 NUMBER_AT, ARCHITECTURE_AT, ARGUMENTS_AT = 0, 4, 16  # in struct seccomp_data; the low half of an argument comes first
 ALLOW, ERRNO = 0x7FFF_0000, 0x0005_0000
 INSTRUCTION = struct.Struct("=HBBI")
+Instruction = tuple[int, int, int, int]  # what it does, steps to skip where it holds and where not, a number
 
 
 class _Program(ctypes.Structure):
@@ -119,7 +120,8 @@ def close() -> bool:
     given = _Program(len(PROGRAM) // INSTRUCTION.size, PROGRAM)
     LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     flags = ctypes.c_ulong(SYNCHRONISE | KEEP_SPEED)
-    return LIBC.syscall(SECCOMP[MACHINE], ctypes.c_ulong(SET_MODE_FILTER), flags, ctypes.byref(given)) == 0
+    failed: int = LIBC.syscall(SECCOMP[MACHINE], ctypes.c_ulong(SET_MODE_FILTER), flags, ctypes.byref(given))
+    return failed == 0
 
 
 def program(machine: str) -> bytes:
@@ -148,37 +150,37 @@ def program(machine: str) -> bytes:
     return b"".join(INSTRUCTION.pack(*step) for step in [*steps, (RETURN, 0, 0, ALLOW)])
 
 
-def _answer(error: int) -> tuple[int, int, int, int]:
+def _answer(error: int) -> Instruction:
     return RETURN, 0, 0, ERRNO | error
 
 
-def _for_call(number: int, steps: list) -> list:
+def _for_call(number: int, steps: list[Instruction]) -> list[Instruction]:
     """Returns the steps for this call alone, then a step that loads the call's number for the next comparison."""
     again = [] if steps[-1][0] == RETURN and len(steps) == 1 else [(LOAD, 0, 0, NUMBER_AT)]
     return [(EQUAL, 0, len(steps) + len(again), number), *steps, *again]
 
 
-def _if(comparison: int, value: int) -> list:
+def _if(comparison: int, value: int) -> list[Instruction]:
     """Returns steps that refuse a call whose first argument satisfies the comparison with this value."""
     return [_argument(0), (comparison, 0, 1, value), _answer(errno.EPERM)]
 
 
-def _argument(number: int) -> tuple[int, int, int, int]:
+def _argument(number: int) -> Instruction:
     return LOAD, 0, 0, ARGUMENTS_AT + 8 * number
 
 
-def _refused_if_one_of(values: list[int]) -> list:
+def _refused_if_one_of(values: list[int]) -> list[Instruction]:
     return [step for value in values for step in ((EQUAL, 0, 1, value), _answer(errno.EPERM))]
 
 
-def _unless_written(flags: int) -> list:
+def _unless_written(flags: int) -> list[Instruction]:
     """Returns steps that refuse to empty a file opened for reading alone; `flags`: the argument's number."""
     return [
         _argument(flags), (ANY_BIT, 0, 2, TRUNCATE), (ANY_BIT, 1, 0, WRITE_ONLY_OR_BOTH), _answer(errno.EPERM),
     ]  # fmt: skip
 
 
-def _unless(arguments: tuple[int, ...], values: list[int]) -> list:
+def _unless(arguments: tuple[int, ...], values: list[int]) -> list[Instruction]:
     """Returns steps that refuse a call unless each of these arguments has one of the values."""
     steps = []
     for argument in arguments:

@@ -8,6 +8,7 @@ import platform
 import resource
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Protocol
 
@@ -17,7 +18,7 @@ import torch
 from grader.child.enclosing import close_fence
 from grader.child.limits import limit_cpu, limit_memory_and_files, lower
 from grader.child.printed import reveal
-from grader.wire.frames import LENGTHS, pack, unpack_header, unpack_lengths
+from grader.wire.frames import LENGTHS, JsonObject, pack, unpack_header, unpack_lengths
 
 MORE_MEMORY = 2 << 30  # address space for the learner's data, beyond what the libraries have mapped
 MOST_FILE_BYTES = 64 << 20
@@ -28,19 +29,25 @@ MOST_CPU_SECONDS = 600  # of a whole run; each request's own limit is far below,
 class Host(Protocol):
     """Answers a parent's requests: a frame for a frame."""
 
-    def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]: ...
+    def handle(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]: ...
 
 
 class Pipe:
     """Frames over two file descriptors. The functions are bound here, before any code of the learner runs."""
 
-    def __init__(self, request_fd: int, reply_fd: int, read=os.read, write=os.write):
+    def __init__(
+        self,
+        request_fd: int,
+        reply_fd: int,
+        read: Callable[[int, int], bytes] = os.read,
+        write: Callable[[int, bytes | memoryview], int] = os.write,
+    ) -> None:
         self.request_fd, self.reply_fd = request_fd, reply_fd
         self._read, self._write = read, write
         os.set_inheritable(request_fd, False)
         os.set_inheritable(reply_fd, False)
 
-    def receive(self) -> tuple[dict, bytes] | None:
+    def receive(self) -> tuple[JsonObject, bytes] | None:
         """Returns (header, blob) of the next frame, or None at the end."""
         start = self._exactly(LENGTHS.size)
         if start is None:
@@ -59,13 +66,13 @@ class Pipe:
             count -= len(part)
         return b"".join(parts)
 
-    def send(self, header: dict, blob: bytes = b"") -> None:
+    def send(self, header: JsonObject, blob: bytes = b"") -> None:
         frame = memoryview(pack(header, blob))
         while frame:
             frame = frame[self._write(self.reply_fd, frame) :]
 
 
-def ready(versions: dict[str, str]) -> dict:
+def ready(versions: dict[str, str]) -> JsonObject:
     """Sets up torch and Python, and returns the message that all that needs no submission is done, with versions."""
     torch.set_num_threads(1)
     sys.dont_write_bytecode = True

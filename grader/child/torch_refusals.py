@@ -13,19 +13,21 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 import torch
 import torch.utils._python_dispatch
+from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import grader
 from grader.child.printed import hidden
 from grader.child.tensors import has_no_memory
+from grader.wire.frames import JsonObject
 
 EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 FILLED = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"}
@@ -58,11 +60,16 @@ class Refusals:
     nothing.
     """
 
-    def __init__(self, learner_file: str, allocated: Callable = lambda *_: None, filled: Callable = lambda *_: None):
+    def __init__(
+        self,
+        learner_file: str,
+        allocated: Callable[..., Any] = lambda *_: None,
+        filled: Callable[..., Any] = lambda *_: None,
+    ):
         self.learner_file = learner_file
         self.allocated, self.filled = allocated, filled
-        self.records: list[dict] = []
-        self.functions: list[Callable] = []  # the torch functions being called, the learner's own first
+        self.records: list[JsonObject] = []
+        self.functions: list[Callable[..., Any]] = []  # the torch functions being called, the learner's own first
 
     def refuse(self, operation: str) -> None:
         frame = self.learners_frame()
@@ -95,7 +102,13 @@ class _Functions(TorchFunctionMode):
         super().__init__()
         self.refusals = refusals
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         name = getattr(function, "__name__", "")
         if name == "__format__" and args[1:] != ("",) and has_no_memory(args[0]):  # f"{x[0]:.1f}"
             self.refusals.refuse(_as_written(function))
@@ -120,10 +133,16 @@ class _DispatchMode(TorchDispatchMode):
 
 class _Operations(_DispatchMode):
     def __init__(self, refusals: Refusals):
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's has no types
         self.refusals = refusals
 
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self,
+        operation: OpOverload,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         name = operation._schema.name.removeprefix("aten::")
         if not self._is_allowed(operation, name, args):
             functions = self.refusals.functions
@@ -136,7 +155,7 @@ class _Operations(_DispatchMode):
         return result
 
     @staticmethod
-    def _is_allowed(operation, name: str, args: tuple) -> bool:
+    def _is_allowed(operation: OpOverload, name: str, args: tuple[Any, ...]) -> bool:
         if name in EMPTY or name in FILLED:
             return operation._overloadname != "out"
         if name in FILLS:
@@ -145,7 +164,7 @@ class _Operations(_DispatchMode):
         return asks or name == "set_" or getattr(operation, "is_view", False)
 
 
-def _carried_out(operation, name: str, args: tuple, kwargs: dict):
+def _carried_out(operation: OpOverload, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Returns the result of an operation. For `*_like` without memory it calls torch's C++ code directly.
 
     Torch would use Python code there, which imports sympy, for seconds.
@@ -159,7 +178,7 @@ def _carried_out(operation, name: str, args: tuple, kwargs: dict):
     return operation(*args, **kwargs)
 
 
-def _fill_value(name: str, args: tuple) -> object:
+def _fill_value(name: str, args: tuple[Any, ...]) -> object:
     """Returns what an allocation or a fill puts in memory; None if an allocation leaves it as it was."""
     if name in EMPTY:
         return None
@@ -218,7 +237,7 @@ def keep_to_one_thread(refuse: Callable[[str], Any]) -> None:
             setattr(module, name, start)
 
 
-def _switch(original: Callable, name: str, refuse: Callable[[str], Any]) -> Callable:
+def _switch(original: Callable[..., Any], name: str, refuse: Callable[[str], Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         if not sys._getframe(1).f_code.co_filename.startswith(MAY_SWITCH):
             refuse(f"{name} of torch hides what the host function does")
@@ -238,7 +257,7 @@ def _is_number(value: object) -> bool:
     return value.dim() == 0 and value.untyped_storage().nbytes() == value.element_size()
 
 
-def _as_written(function) -> str:
+def _as_written(function: Any) -> str:
     """Returns a torch function's name as a learner writes it: torch.softmax, .contiguous(), .grad"""
     name = getattr(function, "__name__", "?")
     if name in ("__get__", "__set__"):  # a property

@@ -101,7 +101,7 @@ class LazyKernel:
 
     function, packed_metadata = None, ()  # Triton hands these from a compiled kernel to its launcher
 
-    def __init__(self, source: ASTSource, target: GPUTarget, options: dict, on_launch: Callable[..., None]):
+    def __init__(self, source: ASTSource, target: GPUTarget, options: dict[str, Any], on_launch: Callable[..., None]):
         self.src, self._target, self._given, self._on_launch = source, target, options, on_launch
 
     @cached_property
@@ -113,14 +113,17 @@ class LazyKernel:
             raise AttributeError(name)
         return getattr(self.compiled, name)
 
-    def launch_metadata(self, grid: tuple, stream: int, *arguments: Any) -> tuple:
+    def launch_metadata(self, grid: tuple[Any, ...], stream: int, *arguments: Any) -> tuple[Any, ...]:
         """Returns the grid as it was written; Triton hands it to `run`."""
         return grid
 
-    def run(self, x: int, y: int, z: int, stream, function, packed, written, enter, exit, *arguments: Any) -> None:
+    def run(
+        self, x: int, y: int, z: int, stream: int, function: None, packed: tuple[()], written: tuple[Any, ...],
+        enter: object, exit: object, *arguments: Any,
+    ) -> None:  # fmt: skip
         self._on_launch(self, (x, y, z), len(written), arguments)
 
-    def __getitem__(self, grid: tuple) -> Callable[..., None]:
+    def __getitem__(self, grid: tuple[Any, ...]) -> Callable[..., None]:
         written = whole(grid)
         padded = (*written, 1, 1)[:3]
         return lambda *arguments, stream=None: self._on_launch(self, padded, len(written), arguments)
@@ -136,10 +139,12 @@ def whole(grid: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in grid)
 
 
-def compile_lazily(kernel_of: Callable[[ASTSource, GPUTarget, dict], LazyKernel]) -> None:
+def compile_lazily(kernel_of: Callable[[ASTSource, GPUTarget, dict[str, Any]], LazyKernel]) -> None:
     """Makes Triton turn JIT functions into the kernels that `kernel_of` returns, for the rest of this process."""
 
-    def kernel_or_compiled(src: Any, target: GPUTarget | None = None, options: dict | None = None, **rest: Any) -> Any:
+    def kernel_or_compiled(
+        src: Any, target: GPUTarget | None = None, options: dict[str, Any] | None = None, **rest: Any
+    ) -> Any:
         if not isinstance(src, ASTSource):  # a text in a file
             return _compile_in_full(src, target=target, options=options, **rest)
         return kernel_of(src, target or target_here(), options or {})
@@ -158,10 +163,11 @@ def compile_lazily(kernel_of: Callable[[ASTSource, GPUTarget, dict], LazyKernel]
 
 def allocator() -> Callable[[int, int, int], Any]:
     """Returns what triton.set_allocator was given: (size, alignment, stream) -> memory. Without one, a call raises."""
-    return _allocation._allocator.get()
+    given: Callable[[int, int, int], Any] = _allocation._allocator.get()
+    return given
 
 
-def described(descriptor: Any) -> dict:
+def described(descriptor: Any) -> dict[str, Any]:
     """Returns what a TensorDescriptor of the host says of blocks, besides its tensor, which is its `base`."""
     return {
         "shape": [int(n) for n in descriptor.shape], "strides": [int(n) for n in descriptor.strides],
@@ -171,7 +177,7 @@ def described(descriptor: Any) -> dict:
 
 
 @contextlib.contextmanager
-def autotuned_by(run: Callable[[Autotuner, tuple, dict], None]) -> Iterator[None]:
+def autotuned_by(run: Callable[[Autotuner, tuple[Any, ...], dict[str, Any]], None]) -> Iterator[None]:
     """Lets `run` take the launches of autotuned kernels while the context is open."""
     original = Autotuner.run
     Autotuner.run = lambda autotuner, *args, **kwargs: run(autotuner, args, kwargs)
@@ -198,7 +204,7 @@ class Utils:
     def __init__(self, model: GpuModel):
         self.model = model
 
-    def get_device_properties(self, device: int) -> dict:
+    def get_device_properties(self, device: int) -> dict[str, Any]:
         return {
             "max_shared_mem": self.model.shared_per_block,
             "max_num_regs": 65536,
@@ -209,7 +215,7 @@ class Utils:
             "mem_bus_width": 6144,
         }
 
-    def load_binary(self, name: str, cubin: bytes, shared: int, device: int) -> tuple:
+    def load_binary(self, name: str, cubin: bytes, shared: int, device: int) -> tuple[Any, ...]:
         try:
             said = read_cubin(cubin)
         except BadCubin:  # no fault of the launch; the parent reads it, too, and reports it
@@ -231,7 +237,7 @@ class Launcher:
         pass
 
 
-class PretendedDriver(DriverBase):
+class PretendedDriver(DriverBase):  # type: ignore[misc]  # Triton has no types
     """Answers all that Triton asks of its active driver, for kernels of a GPU model. `torch_cuda`: the module."""
 
     launcher_cls = Launcher
@@ -271,7 +277,7 @@ class PretendedDriver(DriverBase):
     def get_device_interface(self) -> object:
         return self._torch_cuda
 
-    def get_benchmarker(self) -> Callable:
+    def get_benchmarker(self) -> Callable[..., Any]:
         return lambda call, **_: [0.0, 0.0, 0.0]
 
 

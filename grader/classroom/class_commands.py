@@ -140,7 +140,7 @@ def grade(what, out, only, roster, sources, students, regrade, isolation, jobs, 
 
 
 def _grade_class(assignments, sources, students, again, how, db) -> int:
-    from grader.classroom.nbgrader.grade_class import Choice, grade_class
+    from grader.classroom.nbgrader.grade_class import GradeArguments, grade_class
     from grader.show.terminal import say
 
     if not Path("nbgrader_config.py").exists():
@@ -150,7 +150,7 @@ def _grade_class(assignments, sources, students, again, how, db) -> int:
             f"{Path.cwd()} has no nbgrader_config.py. Next: cd into the class's folder, the one that course notebooks "
             f"made with --out.{form}"
         )
-    return grade_class(Choice(assignments, students, sources, again, how, db), say)
+    return grade_class(GradeArguments(assignments, students, sources, again, how, db), say)
 
 
 def _grade_folder(what, out, only, roster, again, how, no_speed) -> int:

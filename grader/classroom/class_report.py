@@ -23,7 +23,7 @@ MOST_CAUSES, MOST_PAIRS, MOST_BARS = 8, 40, 25
 
 
 @dataclass
-class Cause:
+class SharedMistake:
     """A mistake, and the students who made it.
 
     `sentence`: the judge's first sentence to one of these students, which stands for all of them.
@@ -62,7 +62,7 @@ class Section:
     open: float = 0  # the most points that are not decided for any student
     mean: float = 0
     medals: str = ""  # "3 gold, 1 bronze"; "" where no GPU gave any
-    causes: list[Cause] = field(default_factory=list)
+    causes: list[SharedMistake] = field(default_factory=list)
     other_causes: int = 0
     hard_tests: list[tuple[str, int, int]] = field(default_factory=list)  # name, number of failures, number judged
     same: list[list[str]] = field(default_factory=list)  # students who share a text
@@ -185,14 +185,14 @@ def _bars(points: list[float], possible: float) -> list[Bar]:
     return bars
 
 
-def _causes(judged: list[Judged]) -> tuple[list[Cause], int]:
+def _causes(judged: list[Judged]) -> tuple[list[SharedMistake], int]:
     """Returns the commonest causes of failure, at most MOST_CAUSES, and how many students failed for another cause."""
     groups: dict[str, list[Judged]] = defaultdict(list)
     for one in judged:
         if one.result["outcome"] == FAIL:
             groups[one.result["cause"]].append(one)
     ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
-    causes = [Cause(id, _sentence(group), [one.student for one in group]) for id, group in ordered]
+    causes = [SharedMistake(id, _sentence(group), [one.student for one in group]) for id, group in ordered]
     return causes[:MOST_CAUSES], sum(len(cause.students) for cause in causes[MOST_CAUSES:])
 
 

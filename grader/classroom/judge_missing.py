@@ -69,12 +69,12 @@ def judge_missing(
 
     `solutions`: nobody handed them in, and they have to pass the hidden cases.
     """
-    from grader.classroom.cluster.engine import Place, judge_all
+    from grader.classroom.cluster.engine import JudgingPlace, judge_all
     from grader.classroom.cluster.live import View
 
     texts = {one.text.key: one.text for one in graded if one.text is not None}
     again = {one.text.key for one in graded if one.text is not None and one.student in students}
-    place = Place(how.scheduler, how.jobs)
+    place = JudgingPlace(how.scheduler, how.jobs)
     gpu = place.has_gpu()
     missing = patiently(lambda: [t for key, t in texts.items() if key in again or results.is_missing(t, gpu)], say)
     hand_ins, different = f"{len(graded)} hand-in{'s' * (len(graded) != 1)}", f"{len(texts)} different text"

@@ -39,7 +39,7 @@ class CompilerPool:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._workers: list[_Worker] = []
+        self._asking: list[_AskingThread] = []
         self._waiting: SimpleQueue[tuple[CompilerQuestion, Future] | None] = SimpleQueue()
         self._open = 0  # questions without an answer
         self._kept: dict[CompilerQuestion, Future] = {}
@@ -69,11 +69,11 @@ class CompilerPool:
     def _ask(self, question: CompilerQuestion, future: Future) -> None:
         self._open += 1
         self._waiting.put((question, future))
-        if len(self._workers) < min(self._open, self._most):
-            self._workers.append(_Worker(self))
+        if len(self._asking) < min(self._open, self._most):
+            self._asking.append(_AskingThread(self))
 
     def answer(self, compiler: CompilerClient, question: CompilerQuestion, future: Future) -> None:
-        """Answers a question, in a worker's thread; does nothing if the future was cancelled."""
+        """Answers a question, in a thread of its compiler's; does nothing if the future was cancelled."""
         if future.set_running_or_notify_cancel():
             try:
                 options = json.loads(question.options)
@@ -94,21 +94,23 @@ class CompilerPool:
     def end(self) -> None:
         """Ends all processes at once, even while they compile, and cancels open questions. May be called again."""
         with self._lock:
-            workers, self._workers = self._workers, []
+            ending, self._asking = self._asking, []
             waiting = [future for future in self._kept.values() if not future.done()]
             self._kept.clear()
         for future in waiting:
             with contextlib.suppress(InvalidStateError):
                 future.cancel()
-        for _ in workers:
+        for _ in ending:
             self._waiting.put(None)
-        for worker in workers:
-            worker.compiler.end()
-        for worker in workers:
-            worker.thread.join()
+        for one in ending:
+            one.compiler.end()
+        for one in ending:
+            one.thread.join()
 
 
-class _Worker:
+class _AskingThread:
+    """A thread with a compiler process of its own, which it asks one question after the other."""
+
     def __init__(self, pool: CompilerPool) -> None:
         self.pool, self.compiler = pool, CompilerClient()
         self.thread = threading.Thread(target=self._work, daemon=True, name="compiler")

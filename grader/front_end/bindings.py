@@ -169,7 +169,9 @@ class FileScopes:
         for node in nodes:
             self._read(node, scope)
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope, is_certain: bool):
+    def _function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope, is_certain: bool
+    ) -> None:
         inner = self.inside[node] = Scope(node, scope)
         self.around[node] = scope
         if not isinstance(node, ast.Lambda):

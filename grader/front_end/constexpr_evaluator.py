@@ -111,7 +111,7 @@ def refuse(node: Placed, why: str = "") -> NoReturn:
     raise NotEvaluated(f"line {node.lineno}: a constexpr function cannot hold `{what}` here{why and f': {why}'}")
 
 
-class _WithoutNames(dict):
+class _WithoutNames(dict[Any, Any]):
     """A view of other names and their values, as they are when asked for, without some of them."""
 
     def __init__(self, names: Mapping[str, Any], hidden: set[str]) -> None:
@@ -186,8 +186,8 @@ class Evaluation:
         else:
             self._refused(node)
 
-    def _holder(self, target: ast.Subscript) -> list | dict:
-        holder = self.value(target.value)
+    def _holder(self, target: ast.Subscript) -> list[Any] | dict[Any, Any]:
+        holder: list[Any] | dict[Any, Any] = self.value(target.value)
         return holder if type(holder) in (list, dict) else self._refused(target)
 
     def _store(self, target: ast.expr, value: Any) -> None:
@@ -272,13 +272,13 @@ class Evaluation:
     def _value_slice(self, node: ast.Slice) -> slice:
         return slice(*(part and self.value(part) for part in (node.lower, node.upper, node.step)))
 
-    def _value_tuple(self, node: ast.Tuple) -> tuple:
+    def _value_tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
         return tuple(self.value(one) for one in node.elts)
 
-    def _value_list(self, node: ast.List) -> list:
+    def _value_list(self, node: ast.List) -> list[Any]:
         return [self.value(one) for one in node.elts]
 
-    def _value_dict(self, node: ast.Dict) -> dict:
+    def _value_dict(self, node: ast.Dict) -> dict[Any, Any]:
         keys = [self._refused(node) if key is None else key for key in node.keys]
         return {self._key(key): self.value(one) for key, one in zip(keys, node.values)}
 
@@ -337,23 +337,23 @@ class Evaluation:
             refuse(node.value, NO_TEXT)
         return format(CONVERTED[node.conversion](value), self.value(node.format_spec) if node.format_spec else "")
 
-    def _value_listcomp(self, node: ast.ListComp) -> list:
+    def _value_listcomp(self, node: ast.ListComp) -> list[Any]:
         return list(self._items(node, lambda inner: inner.value(node.elt)))
 
-    def _value_setcomp(self, node: ast.SetComp) -> set:
+    def _value_setcomp(self, node: ast.SetComp) -> set[Any]:
         return set(self._items(node, lambda inner: inner._member(node.elt)))
 
     def _member(self, node: ast.expr) -> Any:
         value = self._key(node)
         return value if has_order(value) else refuse(node, NO_ORDER)
 
-    def _value_dictcomp(self, node: ast.DictComp) -> dict:
+    def _value_dictcomp(self, node: ast.DictComp) -> dict[Any, Any]:
         return dict(self._items(node, lambda inner: (inner._key(node.key), inner.value(node.value))))
 
-    def _value_generatorexp(self, node: ast.GeneratorExp) -> Iterator:
+    def _value_generatorexp(self, node: ast.GeneratorExp) -> Iterator[Any]:
         return self._items(node, lambda inner: inner.value(node.elt))
 
-    def _items(self, node: Comprehension, item: Callable[[Evaluation], Any]) -> Iterator:
+    def _items(self, node: Comprehension, item: Callable[[Evaluation], Any]) -> Iterator[Any]:
         """Returns an iterator over the items of a comprehension, whose names are seen only in it."""
         own = {inner.id for inner in _targets_of(node) if isinstance(inner, ast.Name)}
         around = _WithoutNames(self.own, own)  # a name of its own has no value before it gets one
@@ -390,7 +390,7 @@ class Evaluation:
         return function(*arguments, **named)
 
 
-def _check_call(node: ast.Call, function: Any, arguments: list) -> None:
+def _check_call(node: ast.Call, function: Any, arguments: list[Any]) -> None:
     """Refuses a call that might return another value where the file runs by itself."""
     if function is str and not all(map(has_text, arguments)):
         refuse(node, NO_TEXT)

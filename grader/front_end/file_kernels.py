@@ -28,6 +28,7 @@ from grader.front_end.kernel_text import text_of
 from grader.front_end.told_values import NO_VALUE, Functions, NotPlain, value_of, with_names
 from grader.front_end.triton_text_api import ASTSource, GPUTarget, JITCallable, JITFunction, sign
 from grader.submission.kernel_names import FileNames
+from grader.wire.frames import JsonObject
 
 SYMBOL = re.compile(r"[A-Za-z_][\w.$]*", re.ASCII)  # what a kernel may be called on a GPU
 NOT_EVALUATED = __future__.annotations.compiler_flag
@@ -57,12 +58,12 @@ class FileKernels:
         guard_functions_of(self.path)
         guard_operators_of(self.path)
 
-    def text(self, recipe: dict, target: GPUTarget) -> bytes:
+    def text(self, recipe: JsonObject, target: GPUTarget) -> bytes:
         """Returns the text of the kernel that the recipe names. Raises NotInFile, NotPlain, and what Triton raises."""
         options = {name: value for name, value in recipe["options"].items() if value is not None}
         return text_of(self.source(recipe), target, options)
 
-    def source(self, recipe: dict) -> ASTSource:
+    def source(self, recipe: JsonObject) -> ASTSource:
         """Returns the input of Triton's compiler for the kernel, with the recipe's types and constants.
 
         Raises NotInFile, NotPlain.
@@ -84,7 +85,7 @@ class FileKernels:
         }
         return ASTSource(kernel, signature, constants, attributes)
 
-    def _functions_of(self, recipe: dict) -> _Functions:
+    def _functions_of(self, recipe: JsonObject) -> _Functions:
         key = repr([recipe[name] for name in ("function", "line", "scopes", "symbol", "set")])
         if self._functions is None or self._functions[0] != key:
             self._functions = key, _Functions(self, recipe)
@@ -133,13 +134,13 @@ class FileKernels:
         }
 
 
-class _Functions(Mapping):
+class _Functions(Mapping[tuple[str, int], Any]):
     """The file's functions by name and line, each made when it is asked for, with the scope that a recipe tells of it.
 
     refused: why a function's scope is not its own, for the first of these functions; None without any.
     """
 
-    def __init__(self, file: FileKernels, recipe: dict) -> None:
+    def __init__(self, file: FileKernels, recipe: JsonObject) -> None:
         self.file, self.recipe = file, recipe
         self.told = {(name, line): (names, defaults) for name, line, names, defaults in recipe["scopes"]}
         self.scope = FileScope(file.scopes, file.names, self, recipe["set"])
@@ -181,7 +182,7 @@ class _Functions(Mapping):
         if node not in self.file.names.kernels:
             made.fn = evaluator(node, scope, made.signature)
 
-    def _add_defaults(self, function: FunctionType, node: ast.FunctionDef, told: dict[str, list]) -> None:
+    def _add_defaults(self, function: FunctionType, node: ast.FunctionDef, told: dict[str, list[Any]]) -> None:
         places = [*node.args.posonlyargs, *node.args.args]
         given = list(zip(places[len(places) - len(node.args.defaults) :], node.args.defaults))
         named = [(one, default) for one, default in zip(node.args.kwonlyargs, node.args.kw_defaults) if default]
@@ -213,7 +214,7 @@ def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:
             yield from _qualified(inner, before)
 
 
-def _constant(argument: str, said: dict, functions: Functions) -> Any:
+def _constant(argument: str, said: JsonObject, functions: Functions) -> Any:
     """Returns the value of a constant. Raises NotPlain with the argument's name."""
     try:
         return value_of(said, functions)

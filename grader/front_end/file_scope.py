@@ -52,7 +52,7 @@ class FileScope:
         self._made: dict[tuple[ast.AST, bool], Any] = {}  # by what makes a value
         self._found: dict[tuple[str, int, bool], Any] = {}  # values of certain names; each may be made of others
 
-    def values(self, function: ast.FunctionDef, told: list[list]) -> dict[str, Any]:
+    def values(self, function: ast.FunctionDef, told: list[list[Any]]) -> dict[str, Any]:
         """Returns the names that the function sees with their values. Raises NotPlain.
 
         told: [name, 1 for a constexpr, value] for each name, as recipes tell them.
@@ -103,14 +103,14 @@ class FileScope:
         made = [one.made_by for one in bindings if one.made_by is not call]
         return [one for one in self.names.bodies if made == [one]]
 
-    def default(self, function: ast.FunctionDef, parameter: str, default: ast.expr, told: list | None) -> Any:
+    def default(self, function: ast.FunctionDef, parameter: str, default: ast.expr, told: list[Any] | None) -> Any:
         """Returns the value of a parameter's default. Raises NotPlain. told: as in `values`, or None."""
         possible = self._possible(partial(self._of_expression, default, self.scopes.around[function]))
         if told is None:
             return possible[0] if _is_lasting(possible[0]) else Unseen()
         return self._agreed(f"the default of {parameter}", told, possible, function.lineno)
 
-    def _checked(self, name: str, around: Scope, told: list, is_own: bool) -> Any:
+    def _checked(self, name: str, around: Scope, told: list[Any], is_own: bool) -> Any:
         bindings = at_last(around.bindings(name))
         if is_own and any(one.is_star for one in bindings):
             return Unseen()  # what a star may bring is hidden by the function's own
@@ -141,7 +141,7 @@ class FileScope:
         if not may_go:
             raise NotPlain(f"{name} has no value at the launch, and line {bindings[0].line} gives it one")
 
-    def _agreed(self, name: str, told: list, possible: list[Any], line: int) -> Any:
+    def _agreed(self, name: str, told: list[Any], possible: list[Any], line: int) -> Any:
         """Returns the value that the recipe tells, if the file allows it, or Unseen. Raises NotPlain."""
         try:
             value = named_value(told, self.functions)
@@ -250,7 +250,7 @@ def _is_lasting(value: Any) -> bool:
     return all(map(_is_lasting, value)) if isinstance(value, tuple) else isinstance(value, LASTING)
 
 
-class _Certain(Mapping):
+class _Certain(Mapping[str, Any]):
     """The names that an expression sees in a scope, with their values. An uncertain name raises NotEvaluated."""
 
     def __init__(self, file: FileScope, around: Scope, known: Mapping[str, int]) -> None:

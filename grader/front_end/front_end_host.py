@@ -20,6 +20,7 @@ from grader.front_end.file_kernels import FileKernels, NotInFile
 from grader.front_end.kernel_text import dots_of_any_size, parse_each_function_once
 from grader.front_end.told_values import NotPlain
 from grader.front_end.triton_text_api import CompilationError, CompileTimeAssertionFailure, GPUTarget, target_here
+from grader.wire.frames import JsonObject
 from grader.wire.messages import FOREIGN_KERNEL, NOT_PLAIN, Failure
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk is full, which is a fault of the machine
@@ -37,7 +38,7 @@ class FrontEndHost:
         guard_builtins()
         refuse_tiles_as_conditions()
 
-    def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+    def handle(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
         if self._unfit:
             return _fault("a process makes texts up to an error that is no compiler's")
         if self._read != (header["filename"], blob):
@@ -47,7 +48,7 @@ class FrontEndHost:
             sys.stdout.flush()
         return answer, text
 
-    def _text(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
+    def _text(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
         """Returns the answer and the text. Raises nothing: an exception while a text is made is the file's failure."""
         recipe = header["recipe"]
         try:
@@ -71,14 +72,14 @@ class FrontEndHost:
         except BaseException as error:
             return self._uncommon(error, recipe), b""
 
-    def _uncommon(self, error: BaseException, recipe: dict) -> dict:
+    def _uncommon(self, error: BaseException, recipe: JsonObject) -> JsonObject:
         self._unfit = True
         return self._failed(Failure("compile", type(error).__name__, text_of(error), 0, recipe["function"]))
 
-    def _failed(self, failure: Failure, fits: bool = True) -> dict:
+    def _failed(self, failure: Failure, fits: bool = True) -> JsonObject:
         """Returns the answer for a failure. fits: False where Triton leaves out a configuration for not compiling."""
         return {"kind": "text", "failure": asdict(failure), "fits": fits, "unfit": self._unfit}
 
 
-def _fault(message: str) -> tuple[dict, bytes]:
+def _fault(message: str) -> tuple[JsonObject, bytes]:
     return {"kind": "fault", "message": message}, b""

@@ -60,7 +60,9 @@ def guard_operators_of(path: str) -> None:
         with operator_looked_up(left, method):
             return apply(generator, node, operator, left, right)
 
-    def call_function(generator: CodeGenerator, node: ast.AST, function: Any, args: list, kws: dict) -> Any:
+    def call_function(
+        generator: CodeGenerator, node: ast.AST, function: Any, args: list[Any], kws: dict[str, Any]
+    ) -> Any:
         if generator.file_name == path:
             _check_call(generator, node, function, args, kws)
         return call(generator, node, function, args, kws)
@@ -97,7 +99,9 @@ def _check_operands(method: str, left: Any, right: Any) -> None:
         raise NotFixed(NO_EQUALITY)
 
 
-def _check_call(generator: CodeGenerator, node: ast.AST, function: Any, arguments: list, by_name: dict) -> None:
+def _check_call(
+    generator: CodeGenerator, node: ast.AST, function: Any, arguments: list[Any], by_name: dict[str, Any]
+) -> None:
     if looks_for(function):  # (1.0, nan).index(nan)
         given, is_key = [function.__self__, *arguments], True
     else:

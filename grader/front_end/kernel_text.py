@@ -26,7 +26,7 @@ def _context(target: GPUTarget) -> Any:
     return context
 
 
-def text_of(source: ASTSource, target: GPUTarget, options: dict) -> bytes:
+def text_of(source: ASTSource, target: GPUTarget, options: dict[str, Any]) -> bytes:
     """Returns the module in MLIR's generic form, verified, without operations that only assertions would look at.
 
     Raises what Triton raises.
@@ -54,7 +54,8 @@ def dots_of_any_size() -> Iterator[None]:
 
 def parse_each_function_once() -> None:
     """Makes Triton parse a function that several kernels call only once; the tree must stay unchanged."""
-    parse, trees = JITCallable.parse, {}
+    parse = JITCallable.parse
+    trees: dict[str, ast.Module] = {}
 
     def parse_once(function: JITCallable) -> ast.Module:
         if function.src not in trees:

@@ -12,6 +12,7 @@ import triton.language as tl
 
 from grader.front_end.allowed_attributes import is_public
 from grader.submission.public_names import MODULES
+from grader.wire.frames import JsonObject
 
 
 class NotPlain(Exception):
@@ -47,7 +48,7 @@ def public_object(path: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def value_of(said: dict, functions: Functions) -> Any:
+def value_of(said: JsonObject, functions: Functions) -> Any:
     """Returns the value that a recipe tells. Raises NotPlain, and what public_object raises."""
     (kind, told), *_ = said.items()
     if kind == "items":
@@ -73,7 +74,7 @@ def value_of(said: dict, functions: Functions) -> Any:
     raise NotPlain(told if isinstance(told, str) else kind)
 
 
-def named_value(told: list, functions: Functions) -> Any:
+def named_value(told: list[Any], functions: Functions) -> Any:
     """Returns the value of a name that a recipe tells as [name, 1 for a constexpr, value]. Raises as value_of does."""
     _, is_constexpr, said = told
     value = value_of(said, functions)
@@ -100,7 +101,7 @@ def is_same(one: Any, other: Any) -> bool:
     return one == other if isinstance(one, tl.dtype) else one is other
 
 
-def _facts_of(named_tuple: Any) -> tuple:
+def _facts_of(named_tuple: Any) -> tuple[Any, ...]:
     """Returns what a kernel can tell of a class of tuples with names."""
     return named_tuple.__name__, named_tuple._fields, *named_tuple._field_defaults.items()
 

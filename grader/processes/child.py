@@ -22,7 +22,7 @@ from grader.processes.where import HEAD, Where, stack_in, where_in
 from grader.processes.worker import Worker, kill_group
 from grader.wire.fence import Fence
 from grader.wire.fields import build
-from grader.wire.frames import OURS, SUBMISSIONS, Limits, ProtocolError
+from grader.wire.frames import OURS, SUBMISSIONS, JsonObject, Limits, ProtocolError
 from grader.wire.messages import GpuModel
 from grader.wire.timed_frames import Deadline
 
@@ -103,7 +103,7 @@ class ChildProcess(Worker):
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
-    def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
+    def ask(self, header: JsonObject, blob: bytes, limit: float) -> tuple[JsonObject, bytes]:
         """Sends a frame and returns the answer. Raises ChildEnded when that takes more than `limit` seconds of a core,
         and when the child ends or gives no readable answer. The child has ended then.
 

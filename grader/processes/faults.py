@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from grader.processes.where import Where
+from grader.wire.frames import JsonObject
 
 MOST_SAID = 200  # characters of what a process says of itself
 
@@ -28,7 +29,7 @@ class ChildEnded(WorkerEnded):
     where: Where = field(default_factory=Where, compare=False)  # where it was when its time was used up
 
 
-def fault_told(answer: dict) -> str | None:
+def fault_told(answer: JsonObject) -> str | None:
     """Returns the last line in which a process tells that our own code has failed in it; None for another answer."""
     if answer["kind"] != "fault":
         return None

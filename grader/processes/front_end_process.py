@@ -11,7 +11,7 @@ from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded, MachineFault, fault_told
 from grader.submission.text import Submission
 from grader.wire.fields import checked
-from grader.wire.frames import ProtocolError
+from grader.wire.frames import JsonObject, ProtocolError
 from grader.wire.messages import FRONT_END, Failure, GpuModel
 from grader.wire.recorded_call import Recipe
 from grader.wire.reply import failure_of
@@ -69,7 +69,7 @@ class FrontEnd:
         """Has the same process make the texts of another file: for files of ours."""
         self.submission = submission
 
-    def _text(self, recipe: dict, small_dots: bool) -> KernelText:
+    def _text(self, recipe: JsonObject, small_dots: bool) -> KernelText:
         limit, left = LIMIT_AFTER_AN_END if self._has_ended else LIMIT, MOST_COMPUTING - self.seconds_of_a_core
         of_all = ChildEnded("time", f"the {MOST_COMPUTING:g} s of a core that compiling all its kernels may take")
         if left <= 0:
@@ -84,7 +84,7 @@ class FrontEnd:
             return KernelText(failure=Failure("not-recordable", message=told))
         return made
 
-    def _answer(self, recipe: dict, small_dots: bool, limit: float) -> KernelText:
+    def _answer(self, recipe: JsonObject, small_dots: bool, limit: float) -> KernelText:
         self._child = self._child or ChildProcess(self.model, self.sandbox, FRONT_END)
         request = {"kind": "text", "filename": self.filename, "recipe": recipe, "small_dots": small_dots}
         try:
@@ -127,7 +127,7 @@ class FrontEnd:
             self._child = None
 
 
-def _read(answer: dict, blob: bytes) -> KernelText:
+def _read(answer: JsonObject, blob: bytes) -> KernelText:
     failure = failure_of(answer.get("failure"))
     if len(blob) > MOST_TEXT_BYTES:
         failure = Failure("not-recordable", message=f"the compiler's text has more than {MOST_TEXT_BYTES >> 20} MiB")

@@ -13,7 +13,7 @@ from grader.processes.spent import Spent
 from grader.processes.where import Where
 from grader.submission.text import Submission
 from grader.wire.fence import Fence
-from grader.wire.frames import ProtocolError
+from grader.wire.frames import JsonObject, ProtocolError
 from grader.wire.messages import Failure, GpuModel
 from grader.wire.printable import one_line
 from grader.wire.reply import failure_of
@@ -56,7 +56,7 @@ class SubmissionProcess:
         self._computed = 0.0  # seconds of a core that the children before this one took
         self._seen = 0.0, 0.0  # seconds of a core and of waiting of this child, as far as they stand in `spent`
 
-    def ask(self, request: dict, blob: bytes, limit: float, read: Callable[[dict, bytes], T]) -> T:
+    def ask(self, request: JsonObject, blob: bytes, limit: float, read: Callable[[JsonObject, bytes], T]) -> T:
         """Returns the answer to a request, as `read` understands it. `limit`: seconds of a core. Raises ChildEnded."""
         limit = min(limit, LIMIT_AFTER_AN_END) if self._has_ended else limit
         try:
@@ -72,7 +72,7 @@ class SubmissionProcess:
             self.end()
             raise ChildEnded("garbled", str(error)) from None
 
-    def _within_what_is_left(self, request: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
+    def _within_what_is_left(self, request: JsonObject, blob: bytes, limit: float) -> tuple[JsonObject, bytes]:
         """Returns the answer to a call that may take `limit` seconds of a core, but no more than is left for all
         calls."""
         self.spent.computing += self._seconds_since_counted()
@@ -155,7 +155,7 @@ class SubmissionProcess:
         self._child = self._child or ChildProcess(self.model, self.sandbox, limits=self.spent.answers)
         return self._child
 
-    def _imported(self) -> dict:
+    def _imported(self) -> JsonObject:
         """Returns the answer to a request to import the file, within LOAD_LIMIT for all imports of it. Raises
         ChildEnded."""
         left = LOAD_LIMIT - self.spent.importing
@@ -170,7 +170,7 @@ class SubmissionProcess:
         finally:
             self.spent.importing += self._seconds_since_counted()
 
-    def _answer(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
+    def _answer(self, header: JsonObject, blob: bytes, limit: float) -> tuple[JsonObject, bytes]:
         child = self._started()
         answer, answer_blob = child.ask(header, blob, limit)
         if (told := fault_told(answer)) is not None:

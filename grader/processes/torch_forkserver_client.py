@@ -34,7 +34,7 @@ class TorchForkServer:
     stderr.
     """
 
-    def __init__(self, process: subprocess.Popen | ForkedProcess, control: socket.socket, errors: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | ForkedProcess, control: socket.socket, errors: int) -> None:
         self.forked: list[int] = []  # process numbers of the Triton fork servers that are ready
         adopt_orphans()
         self._process, self._control, self._errors = process, control, errors

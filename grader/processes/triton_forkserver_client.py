@@ -19,7 +19,7 @@ from grader.processes.environment import python_calling, trusted_path
 from grader.processes.faults import MachineFault, ServerLeft
 from grader.processes.readable import readable
 from grader.processes.torch_forkserver_client import adopt_orphans, clean_environment, shared_torch_fork_server
-from grader.wire.frames import is_hung_up
+from grader.wire.frames import JsonObject, is_hung_up
 from grader.wire.messages import GpuModel
 
 ANSWER_LIMIT = 120.0  # seconds for a sandbox to be emptied
@@ -93,11 +93,12 @@ class TritonForkServer:
         """Ends a sandboxed child and all that it left in the sandbox; the sandbox too, if it gives no answer."""
         return self._told({"end": True})
 
-    def _told(self, request: dict) -> int | None:
+    def _told(self, request: JsonObject) -> int | None:
         try:
             self._control.settimeout(ANSWER_LIMIT)
             self._control.send(json.dumps(request).encode())
-            return json.loads(self._control.recv(4096))["status"]
+            status: int | None = json.loads(self._control.recv(4096))["status"]
+            return status
         except (OSError, ValueError, KeyError):
             self._process.kill()
             self._process.wait()  # so that the next child gets a new sandbox
@@ -170,7 +171,7 @@ def _number_here(pidfds: list[int]) -> int | None:
 
 def _in_sandbox(
     folder: str, environment: dict[str, str], model: GpuModel | None, control: int, errors: int
-) -> subprocess.Popen:
+) -> subprocess.Popen[bytes]:
     walls, path = bubblewrap.command(folder, trusted_path(), environment)
     given = control, model and asdict(model), [*readable(path), folder], True  # sandboxed
     python = python_calling("grader.forkservers.triton_forkserver", *given, path=path, collects=False)

@@ -14,7 +14,7 @@ from typing import IO
 from grader.processes.call_clock import LAST_RESORT, process_times
 from grader.processes.environment import python_calling
 from grader.processes.faults import WorkerEnded
-from grader.wire.frames import OURS, Limits, ProtocolError
+from grader.wire.frames import OURS, JsonObject, Limits, ProtocolError
 from grader.wire.timed_frames import Deadline, received, send
 
 MOST_WAITING = 9  # times a limit: so long a process may wait for a core, which is a tenth of a core on the whole
@@ -40,7 +40,9 @@ class Worker:
         """Returns the error to raise for a BrokenPipeError, an EOFError or a ProtocolError."""
         raise NotImplementedError
 
-    def _answer(self, deadline: Deadline, header: dict | None = None, blob: bytes = b"") -> tuple[dict, bytes]:
+    def _answer(
+        self, deadline: Deadline, header: JsonObject | None = None, blob: bytes = b""
+    ) -> tuple[JsonObject, bytes]:
         """Sends a frame, if there is one, and returns the next one that comes.
 
         Raises Ended("time", "") at the deadline, and what _how_it_ended returns if the process is gone.
@@ -50,7 +52,7 @@ class Worker:
                 send(self._request, header, blob, deadline)
             return self._receive(deadline)
 
-    def _receive(self, deadline: Deadline) -> tuple[dict, bytes]:
+    def _receive(self, deadline: Deadline) -> tuple[JsonObject, bytes]:
         return received(self._reply, deadline, self._limits)
 
     @contextlib.contextmanager
@@ -98,7 +100,7 @@ class PythonWorker(Worker):
     def pid(self) -> int:
         return self._process.pid
 
-    def _exchanged(self, limit: float, header: dict | None = None, blob: bytes = b"") -> tuple[dict, bytes]:
+    def _exchanged(self, limit: float, header: JsonObject | None = None, blob: bytes = b"") -> tuple[JsonObject, bytes]:
         """Returns what _answer returns, within `limit` seconds for which the process need not wait for a core."""
         try:
             return self._answer(self._deadline(limit), header, blob)

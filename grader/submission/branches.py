@@ -44,7 +44,7 @@ class Branch:
     budget: Budget
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[tuple[int, int, bool], ...]:
         """What another branch with the same conditions has, too: both arms of a condition that is looked at twice."""
         return tuple((id(one.node), id(one.scope), one.holds) for one in self.conditions)
 

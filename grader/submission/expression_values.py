@@ -194,7 +194,7 @@ def _comparison(reading: Reading, node: ast.Compare, scope: NamesAt) -> Any:
     return holds
 
 
-def _are_equal(left: tuple, right: tuple) -> Any:
+def _are_equal(left: tuple[Any, ...], right: tuple[Any, ...]) -> Any:
     if len(left) != len(right):
         return False
     return np.logical_and.reduce(np.broadcast_arrays(True, *(one == other for one, other in zip(left, right))))

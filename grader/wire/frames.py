@@ -7,8 +7,9 @@ import math
 import select
 import struct
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+JsonObject = dict[str, Any]  # an object of JSON, as it is sent or has come: whoever reads it checks field by field
 LENGTHS = struct.Struct("<II")  # header bytes, blob bytes
 
 
@@ -42,7 +43,7 @@ def is_hung_up(descriptor: int) -> bool:
     return bool(poll.poll(0))
 
 
-def pack(header: dict, blob: bytes = b"") -> bytes:
+def pack(header: JsonObject, blob: bytes = b"") -> bytes:
     text = json.dumps(header, allow_nan=False).encode()
     return LENGTHS.pack(len(text), len(blob)) + text + blob
 
@@ -54,7 +55,7 @@ def unpack_lengths(start: bytes, limits: Limits = OURS) -> tuple[int, int]:
     return header_bytes, blob_bytes
 
 
-def unpack_header(text: bytes) -> dict:
+def unpack_header(text: bytes) -> JsonObject:
     """Returns the header. Raises ProtocolError unless it is a JSON object with a kind.
 
     Only numbers that JSON has are accepted: a header may be sent on, and NaN could not be.
@@ -78,12 +79,12 @@ def _number(text: str) -> float:
 # ---- over files, between processes of our own  -----------------------------------------------------------------------
 
 
-def send(file: BinaryIO, header: dict, blob: bytes = b"") -> None:
+def send(file: BinaryIO, header: JsonObject, blob: bytes = b"") -> None:
     file.write(pack(header, blob))
     file.flush()
 
 
-def received(file: BinaryIO) -> tuple[dict, bytes]:
+def received(file: BinaryIO) -> tuple[JsonObject, bytes]:
     """Returns (header, blob) of the next frame. Raises EOFError where the other end is gone, and ProtocolError."""
     header_bytes, blob_bytes = unpack_lengths(_exactly(file, LENGTHS.size))
     return unpack_header(_exactly(file, header_bytes)), _exactly(file, blob_bytes)

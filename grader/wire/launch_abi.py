@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 # ---- what a kernel is compiled for ----------------------------------------------------------------------------------
 
@@ -32,7 +33,7 @@ NUMBER_BYTES = {
 ATTRIBUTES = ("tt.divisibility",)  # of an argument, which a launch passes on to the front end
 
 
-def is_constant(kind: str | tuple) -> bool:
+def is_constant(kind: str | tuple[Any, ...]) -> bool:
     """Returns whether an argument of this type is compiled into the kernel: constexpr, and numbers that are 1, None."""
     return kind == "constexpr"
 

@@ -23,8 +23,9 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from typing import Any
 
-from grader.wire.frames import ProtocolError
+from grader.wire.frames import JsonObject, ProtocolError
 from grader.wire.launch_abi import FIRST_WITH_TENSOR_MAPS
 
 MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
@@ -62,7 +63,7 @@ class TensorSpec:
     start: int
     size: int  # bytes of the storage
 
-    def to_json(self) -> dict:
+    def to_json(self) -> JsonObject:
         return dict(vars(self))
 
     @staticmethod
@@ -133,11 +134,11 @@ class RecordRequest:
     entry: str
     arguments: list[TensorSpec]
     constants: dict[str, int] = field(default_factory=dict)
-    numbers: list[list] = field(default_factory=list)
+    numbers: list[list[Any]] = field(default_factory=list)
     small_dots: bool = False  # tl.dot takes tiles that no GPU's units take: examples are to be read, and run nowhere
     begins: dict[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> dict:
+    def to_json(self) -> JsonObject:
         return {"kind": "record", **vars(self), "arguments": [spec.to_json() for spec in self.arguments]}
 
 
@@ -154,7 +155,7 @@ class Sample:
     tables: list[tuple[int, int] | None]
 
     @staticmethod
-    def from_json(data: dict) -> Sample:
+    def from_json(data: JsonObject) -> Sample:
         return Sample(data["programs"], data["seed"], [table and tuple(table) for table in data["tables"]])
 
 
@@ -173,11 +174,11 @@ class Mending:
     lines: list[int] | None = None
     first_is_enough: bool = False
 
-    def to_json(self) -> dict:
+    def to_json(self) -> JsonObject:
         return {**asdict(self), "results": [spec.to_json() for spec in self.results]}
 
     @staticmethod
-    def from_json(data: dict, blob_bytes: int) -> Mending:
+    def from_json(data: JsonObject, blob_bytes: int) -> Mending:
         results = [TensorSpec.from_json(spec, blob_bytes, MOST_ELEMENTS) for spec in data["results"]]
         return Mending(**{**data, "results": results})
 
@@ -212,7 +213,7 @@ class InterpretRequest:
     fill: str = "poison"  # what masked lanes of loads without `other` hold: "poison", "zero" or "lowest"
     fill_lines: list[int] | None = None  # of loads that `fill` is about: others hold "poison"; None: of all
     other: int = 0  # a number to draw from: what the language leaves open comes out otherwise; 0: as usual
-    other_at: list = field(default_factory=list)  # [kind, line] of the only operations that do so; []: all do
+    other_at: list[Any] = field(default_factory=list)  # [kind, line] of the only operations that do so; []: all do
     believe: bool = False  # values are what tl.max_contiguous says of them, as far as one thread's access reaches
     config: int = 0  # which configuration of an autotuned kernel runs, modulo their number
     tried: bool = False  # before that it is tried on the same memory, as in the first call with a key
@@ -227,14 +228,14 @@ class InterpretRequest:
     most_lanes: int = 0  # elements that the operations of a launch may yield; 0: as many as any kernel here needs
     limit: float = 10.0  # seconds of a core that its launches may take; then the reply tells where they are
 
-    def to_json(self) -> dict:
+    def to_json(self) -> JsonObject:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         fields["sample"] = self.sample and asdict(self.sample)
         fields["mending"] = self.mending and self.mending.to_json()
         return {"kind": "interpret", **fields, "arguments": [spec.to_json() for spec in self.arguments]}
 
     @staticmethod
-    def from_json(header: dict, blob_bytes: int) -> InterpretRequest:
+    def from_json(header: JsonObject, blob_bytes: int) -> InterpretRequest:
         fields = {name: header[name] for name in InterpretRequest.__dataclass_fields__ if name in header}
         fields["sample"] = Sample.from_json(fields["sample"]) if fields.get("sample") else None
         fields["mending"] = Mending.from_json(fields["mending"], blob_bytes) if fields.get("mending") else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.wire.fields import build, checked, items
-from grader.wire.frames import ProtocolError
+from grader.wire.frames import JsonObject, ProtocolError
 from grader.wire.launch_abi import ATTRIBUTES, LAUNCH_OPTIONS, NUMBER_BYTES, TYPE
 from grader.wire.messages import Failure, TensorSpec
 from grader.wire.recorded_parts import (
@@ -94,10 +94,10 @@ class Recipe:
     function: str
     line: int
     signature: dict[str, Any]  # by argument: "*fp32", "i32", "constexpr", or a list of these
-    constants: list[tuple[list[int], dict]]
+    constants: list[tuple[list[int], JsonObject]]
     attrs: list[tuple[list[int], Any]]
     options: dict[str, Any]  # of LAUNCH_OPTIONS, all that this Triton has: num_warps, num_stages, num_ctas ...
-    scopes: list[list] = field(default_factory=list)
+    scopes: list[list[Any]] = field(default_factory=list)
     fields: list[tuple[list[int], list[str]]] = field(default_factory=list)
     symbol: str = ""
 
@@ -129,7 +129,7 @@ class RecordedCall(Sequence):
     begun: bool = False
 
 
-def read_recorded(header: dict, arguments: list[TensorSpec]) -> RecordedCall:
+def read_recorded(header: JsonObject, arguments: list[TensorSpec]) -> RecordedCall:
     """Returns a child's answer to a RecordRequest, checked field by field; its kernels have no text yet.
 
     Every buffer, view, pointer and fill lies inside; a launch's kernel exists and its grid fits a GPU; numbers fit
@@ -166,7 +166,7 @@ def recorded_to_json(call: RecordedCall) -> bytes:
 # ---- reading ------------------------------------------------------------------------------------------------------
 
 
-def _object(data: object, what: str) -> dict:
+def _object(data: object, what: str) -> JsonObject:
     if not isinstance(data, dict):
         raise ProtocolError(f"{what} is not an object")
     return data
@@ -205,7 +205,7 @@ def _field_names(data: object) -> list[str]:
     return checked(data, "list[str]", "the names of a tuple's parts")
 
 
-def _scope(data: object) -> list:
+def _scope(data: object) -> list[Any]:
     if not isinstance(data, list) or len(data) != 4:
         raise ProtocolError("the scope of no function")
     name, line, names, defaults = data
@@ -216,7 +216,7 @@ def _scope(data: object) -> list:
     ]  # fmt: skip
 
 
-def _name(data: object, depth: int = 0) -> list:
+def _name(data: object, depth: int = 0) -> list[Any]:
     if not isinstance(data, list) or len(data) != 3:
         raise ProtocolError("a name without its value")
     return [checked(data[0], "str", "name"), checked(data[1], "int", "constexpr"), _constant(data[2], depth)]
@@ -232,7 +232,7 @@ def _type(data: object, depth: int = 0) -> Any:
     return text
 
 
-def _attributes(data: object) -> list[list]:
+def _attributes(data: object) -> list[list[Any]]:
     if not isinstance(data, list) or len(data) > len(ATTRIBUTES):
         raise ProtocolError("the attributes of an argument are no short list")
     for one in data:
@@ -241,7 +241,7 @@ def _attributes(data: object) -> list[list]:
     return data
 
 
-def _constant(data: object, depth: int = 0) -> dict:
+def _constant(data: object, depth: int = 0) -> JsonObject:
     data = _object(data, "a constant")
     if set(data) == {"items"} and depth < MOST_DEPTH:
         return {"items": items(data, "items", lambda item: _constant(item, depth + 1))}

@@ -7,12 +7,12 @@ with a sentence for what a submission must not do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
 from grader.wire.fields import build, checked, items
-from grader.wire.frames import ProtocolError
+from grader.wire.frames import JsonObject, ProtocolError
 from grader.wire.launch_abi import NUMBER_BYTES
 from grader.wire.messages import VIEW_BYTES, TensorSpec
 
@@ -189,7 +189,7 @@ class StepReader:
         self.parameter = parameter
         self._left = iter(range(MOST_STEPS))  # reading a flood would take minutes
 
-    def steps(self, data: dict, key: str = "steps", depth: int = 0) -> list[Step]:
+    def steps(self, data: JsonObject, key: str = "steps", depth: int = 0) -> list[Step]:
         if depth > 2:
             raise ProtocolError("choices inside of choices")
         return items(data, key, lambda item: self._step(item, depth))
@@ -211,7 +211,7 @@ class StepReader:
             return Choice(alternatives, line, self._tuning(data.get("tuning"), depth))
         raise ProtocolError("a step of an unknown kind")
 
-    def _launch(self, data: dict, line: int) -> PlannedLaunch:
+    def _launch(self, data: JsonObject, line: int) -> PlannedLaunch:
         kernel, grid = checked(data.get("kernel"), "int", "kernel"), checked(data.get("grid"), "list[int]", "grid")
         dimensions = checked(data.get("dimensions", 3), "int", "dimensions")
         constants, parameters = dict(items(data, "constants", _constant)), items(data, "parameters", self.parameter)
@@ -283,7 +283,7 @@ def _bytes(text: object) -> bytes:
 # ---- writing ------------------------------------------------------------------------------------------------------
 
 
-def fields_of(part: Any) -> dict:
+def fields_of(part: Any) -> JsonObject:
     """Returns the fields of a part of a call, as a StepReader reads them; parts within it are left to the next call."""
     if isinstance(part, PlannedLaunch):
         return {**vars(part), "op": "launch", "constants": list(part.constants.items())}
@@ -318,7 +318,7 @@ def accept_buffers(buffers: list[PlannedBuffer], arguments: list[TensorSpec]) ->
         raise BadPlan(f"more than {MOST_BYTES >> 30} GiB are allocated in one call")
 
 
-def accept_kernels(kernels: list) -> None:
+def accept_kernels(kernels: Sized) -> None:
     if len(kernels) > MOST_KERNELS:
         raise BadPlan(f"more than {MOST_KERNELS} kernels are compiled for one call")
 
@@ -366,7 +366,7 @@ def accept_view(buffers: list[PlannedBuffer], view: PlannedView) -> None:
         raise ProtocolError("a view reaches past its buffer")
 
 
-def accept_grid(launch: PlannedLaunch, kernels: list, least: int = 1) -> None:
+def accept_grid(launch: PlannedLaunch, kernels: list[Any], least: int = 1) -> None:
     """Raises BadPlan for a grid that no GPU takes, and ProtocolError for a launch of no kernel.
 
     `least`: 0 where a launch of no programs is allowed, which Triton carries out as none.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from grader.wire.fields import build, checked, items
-from grader.wire.frames import ProtocolError
+from grader.wire.frames import JsonObject, ProtocolError
 from grader.wire.messages import (
     DTYPE_BYTES,
     FINDING_KINDS,
@@ -131,7 +131,7 @@ class Reply:
         return next(iter(self.outputs.values()), None)
 
 
-def read_reply(header: dict, blob: bytes) -> Reply:
+def read_reply(header: JsonObject, blob: bytes) -> Reply:
     """Returns the reply. Raises ProtocolError for data that a sound child would not have sent."""
     if header.get("kind") != "ran":
         raise ProtocolError("an answer of the wrong kind")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.wire.frames import LENGTHS, OURS, Limits, pack, unpack_header, unpack_lengths
+from grader.wire.frames import LENGTHS, OURS, JsonObject, Limits, pack, unpack_header, unpack_lengths
 
 MOST_AT_ONCE = 1 << 20  # bytes
 
@@ -31,7 +31,7 @@ class Deadline:
                 raise TimeoutError
 
 
-def send(descriptor: int, header: dict, blob: bytes, deadline: Deadline) -> None:
+def send(descriptor: int, header: JsonObject, blob: bytes, deadline: Deadline) -> None:
     """Sends a frame over a non-blocking descriptor. Raises TimeoutError, BrokenPipeError if the other end is gone."""
     data = memoryview(pack(header, blob))
     while data:
@@ -42,7 +42,7 @@ def send(descriptor: int, header: dict, blob: bytes, deadline: Deadline) -> None
             continue
 
 
-def received(descriptor: int, deadline: Deadline, limits: Limits = OURS) -> tuple[dict, bytes]:
+def received(descriptor: int, deadline: Deadline, limits: Limits = OURS) -> tuple[JsonObject, bytes]:
     """Returns (header, blob). Raises TimeoutError, EOFError where the other end is gone, and ProtocolError."""
     header_bytes, blob_bytes = unpack_lengths(_exactly(descriptor, LENGTHS.size, deadline), limits)
     return unpack_header(_exactly(descriptor, header_bytes, deadline)), _exactly(descriptor, blob_bytes, deadline)

@@ -83,6 +83,7 @@ def test_the_wheel_holds_the_course_and_is_small(wheel, installed):
     for name in ("exercises", "hints", "solutions"):
         ours = [path for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".toml", ".md")]
         assert ours and all((installed.files / path.relative_to(ROOT)).is_file() for path in ours)
+    assert (installed.site / "grader/py.typed").is_file()
     entries = next(installed.site.glob("*.dist-info/entry_points.txt")).read_text()
     assert "\ncourse = grader.cli:main\n" in entries and "\ntriton-course = grader.cli:main\n" in entries
 

@@ -51,11 +51,11 @@ MOST_ABSENT = 900  # seconds without a scheduler, once there was one
 
 
 class EngineError(click.ClickException):
-    """Raised where nothing can be judged at a Place; the message says why, and what to do."""
+    """Raised where nothing can be judged at a place; the message says why, and what to do."""
 
 
 @dataclass(frozen=True)
-class Place:
+class JudgingPlace:
     """The machine or cluster that judges texts. `scheduler`: a Dask scheduler's address; "" for this machine.
 
     `jobs`: how many texts are judged at a time on this machine; None for as many as it has cores, and at most
@@ -81,7 +81,9 @@ class Work:
     best: dict = field(default_factory=dict)  # the result with the fewest open tests
 
 
-def judge_all(texts: list[Text], results: Results, level: str, place: Place, view: View, mend: bool = False) -> None:
+def judge_all(
+    texts: list[Text], results: Results, level: str, place: JudgingPlace, view: View, mend: bool = False
+) -> None:
     """Judges each text and stores its result, until none is left; `view` is told of each result.
 
     Raises EngineError, CommClosedError or TimeoutError where the scheduler cannot be reached: at once if it never was,
@@ -214,7 +216,7 @@ def _open_tests(result: dict) -> float:
 
 
 @contextlib.contextmanager
-def _connected(place: Place, texts: int = 0) -> Iterator[Client]:
+def _connected(place: JudgingPlace, texts: int = 0) -> Iterator[Client]:
     if not place.scheduler:
         with _own_cluster(place.jobs, texts) as cluster, Client(cluster) as client:
             yield client

@@ -61,7 +61,7 @@ def configure(config, file: str, course: str) -> None:
     ]
     config.PutInVerdict.course = course
     config.GenerateFeedback.exporter_class = FeedbackExporter
-    config.GenerateFeedback.preprocessors = [Scores]
+    config.GenerateFeedback.preprocessors = [ShowScores]
     config.FeedbackExporter.template_name = "course_feedback"
     config.FeedbackExporter.extra_template_basedirs = [str(TEMPLATES)]
     config.ExportApp.plugin_class = "grader.classroom.nbgrader.exports.Grades"
@@ -174,7 +174,7 @@ class PutInVerdict(NbGraderPreprocessor):
         return results.find(wanted) or {"fault": "there is no result yet", "tests": []}
 
 
-class Scores(GetGrades):
+class ShowScores(GetGrades):
     """Adds nbgrader's scores to the feedback page. An item is open only until the judge or a person has scored it."""
 
     def preprocess_cell(self, cell, resources, cell_index):

@@ -34,7 +34,7 @@ from grader.classroom.export_formats import (
 )
 from grader.classroom.handin import solution_text
 from grader.classroom.nbgrader.bridge import hidden_cases, without
-from grader.classroom.nbgrader.nbgrader_types import Assignment, Grade, Gradebook, Student, Submission
+from grader.classroom.nbgrader.nbgrader_types import Assignment, Grade, Gradebook, NbSubmission, Student
 from grader.classroom.result_store import Results, Text
 from grader.classroom.rubric import counted, is_decided, medals_of
 from grader.classroom.student_work import GRADED, MISSING, NOT_GRADED, PARTLY
@@ -48,7 +48,7 @@ class HandedIn:
 
     assignment: Assignment
     student: Student
-    submission: Submission | None
+    submission: NbSubmission | None
 
     @property
     def grades(self) -> list[Grade]:

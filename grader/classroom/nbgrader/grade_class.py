@@ -41,7 +41,7 @@ from grader.files import write_whole
 
 
 @dataclass(frozen=True)
-class Choice:
+class GradeArguments:
     """The arguments of `course grade`; empty `assignments` or `students` stand for all.
 
     `sources`: exports to take in first. `regrade`: the students whose texts are judged again. `db`: the URL of
@@ -61,7 +61,7 @@ class Choice:
         return bool(self.assignments or self.students)
 
 
-def grade_class(choice: Choice, say: Say) -> int:
+def grade_class(choice: GradeArguments, say: Say) -> int:
     """Judges the class's hand-ins, fills the gradebook and writes the report page. Raises ClickException.
 
     Returns the exit status: 1 if faults, or points that differ between notebook and tests, prevented grades; else 0.
@@ -73,7 +73,7 @@ def grade_class(choice: Choice, say: Say) -> int:
         return _grade(app, choice, say)
 
 
-def _grade(app: NbGrader, choice: Choice, say: Say) -> int:
+def _grade(app: NbGrader, choice: GradeArguments, say: Say) -> int:
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
     assignments = _assignments(coursedir, choice)
     ignored = [line for source in choice.sources for line in _take_in(source, coursedir, assignments, say)]
@@ -92,7 +92,11 @@ def _grade(app: NbGrader, choice: Choice, say: Say) -> int:
         entry.result = None if entry.text is None else results.find(entry.text)
     _hold_places(coursedir, entries)
     failed = _into_gradebook(app, entries, say)
-    everything = _entries(coursedir, course, _assignments(coursedir, Choice()), Choice()) if choice.is_part else []
+    everything = (
+        _entries(coursedir, course, _assignments(coursedir, GradeArguments()), GradeArguments())
+        if choice.is_part
+        else []
+    )
     graded = _class_of(coursedir, results, entries, everything)
     ignored += _unknown_folders(coursedir)
     page = write_report(graded, course, Path(coursedir.root, "report.html"), ignored)
@@ -118,7 +122,7 @@ def _nbgrader(db: str) -> NbGrader:
     return app
 
 
-def _assignments(coursedir: CourseDirectory, choice: Choice) -> dict[str, list[str]]:
+def _assignments(coursedir: CourseDirectory, choice: GradeArguments) -> dict[str, list[str]]:
     """Returns the names of the exercises in each chosen assignment, by the assignment's name.
 
     Raises ClickException where no assignment is released, or a chosen assignment is not.
@@ -165,7 +169,7 @@ def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, li
 
 
 def _entries(
-    coursedir: CourseDirectory, course: Path, assignments: dict[str, list[str]], choice: Choice
+    coursedir: CourseDirectory, course: Path, assignments: dict[str, list[str]], choice: GradeArguments
 ) -> list[Entry]:
     submitted = Path(coursedir.root, coursedir.submitted_directory)
     students = sorted(path.name for path in submitted.glob("*") if path.is_dir())
@@ -342,7 +346,7 @@ def _overruled(coursedir: CourseDirectory) -> list[str]:
 def _unknown_folders(coursedir: CourseDirectory) -> list[str]:
     """Returns a note on each path in submitted/ that belongs to no assignment: a misspelt name is seen."""
     submitted = Path(coursedir.root, coursedir.submitted_directory)
-    assignments = _assignments(coursedir, Choice())
+    assignments = _assignments(coursedir, GradeArguments())
     loose = [path for path in sorted(submitted.glob("*")) if path.is_file() and not path.name.startswith(".")]
     inner = [path for path in sorted(submitted.glob("*/*")) if path.is_dir() and path.name not in assignments]
     shown = [str(path.relative_to(submitted.parent)) for path in (*loose, *inner)]

@@ -41,7 +41,7 @@ class SubmittedNotebook(Protocol):
     grades: list[Grade]
 
 
-class Submission(Protocol):
+class NbSubmission(Protocol):
     """A hand-in of an assignment. `duedate`: with an extension that the student has."""
 
     duedate: datetime | None
@@ -73,4 +73,4 @@ class Gradebook(Protocol):
     assignments: list[Assignment]
     students: list[Student]
 
-    def find_submission(self, assignment: str, student: str) -> Submission: ...
+    def find_submission(self, assignment: str, student: str) -> NbSubmission: ...
