@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOLUTION = ROOT / "solutions/27_flash_backward/flash_backward.py"
 SHAPES = ((1, 4, 1024, 128), (4, 16, 4096, 64), (4, 32, 4096, 128))
 TILES = ((64, 64, 4), (32, 64, 4), (64, 128, 8))  # queries, keys, warps
-STAGES = (1, 2, 3)  # of the walk over queries
+STAGES = (1, 2, 3)  # of the loop over queries
 WRONG = 0.01  # of the largest element
 OF_DK = "num_warps=4, num_stages=2,\n    )  # fmt: skip\n    attention_dq_kernel"  # in the solution
 

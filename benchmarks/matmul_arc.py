@@ -24,7 +24,7 @@ KERNELS = {
     "05, tensor cores": "solutions/05_grouped_matmul/ladder/3_tensor_cores.py",
     "05, large tiles": "solutions/05_grouped_matmul/ladder/4_large_tiles.py",
     "05, the solution": "solutions/05_grouped_matmul/grouped_matmul.py",
-    "05, a walk with pointers": "solutions/05_grouped_matmul/ladder/9_persistent.py",
+    "05, a loop with pointers": "solutions/05_grouped_matmul/ladder/9_persistent.py",
     "23, made in the kernel": "solutions/23_descriptor_matmul/accepted/made_in_the_kernel.py",
     "23, clusters of two": "solutions/23_descriptor_matmul/accepted/clusters.py",
     "23, the solution": "solutions/23_descriptor_matmul/descriptor_matmul.py",

@@ -52,8 +52,8 @@ class Sentence(Enum):
 
 @dataclass(frozen=True)
 class StatedSentence:
-    """A sentence that a file states, and no table: "The loop makes {cdiv(N, BLOCK_N)} turns for {N} columns." A field
-    is a number or a text by its name, or arithmetic with such names."""
+    """A sentence that a file states, and no table: "The loop makes {cdiv(N, BLOCK_N)} iterations for {N} columns." A
+    field is a number or a text by its name, or arithmetic with such names."""
 
     id: str
     value: str

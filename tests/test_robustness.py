@@ -316,7 +316,7 @@ def test_endless_loop_in_the_kernel(bench):
     judged = in_a_second(bench(kernel("while N > 0:\n        tl.store(z_ptr + offsets, x, mask=mask)")))
     verdict = judged.check(normal(5), normal(5))
     assert verdict.lines[0].startswith(
-        "The `while` in line 12 never ends: no turn changes what its condition asks for."
+        "The `while` in line 12 never ends: no iteration changes what its condition asks for."
     )
     assert verdict.line == 12 and verdict.id == "endless"
     assert judged.check(normal(2048), normal(2048)).id == WAITED

@@ -1,4 +1,4 @@
-"""Row softmax as Triton's tutorial goes about it: as many programs as fit at once, each of which walks over rows.
+"""Row softmax as Triton's tutorial goes about it: as many programs as fit at once, each of which goes through rows.
 
 Loads run ahead. The tutorial asks the compiled kernel for its registers to find out how many programs fit; here their
 number per multiprocessor is given.

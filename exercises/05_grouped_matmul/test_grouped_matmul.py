@@ -24,7 +24,7 @@ exercise = Exercise(
     returns="c",
     bound="gemm",  # fp32 accumulation, one rounding to c's dtype
     dtypes=("float16",),
-    minutes=55,
+    minutes=90,
     presumes=("04_transpose", "06_fused_outer", "07_row_sum"),
     example=Example(normal(5, 3), normal(3, 6), BLOCK_M=2, BLOCK_N=2, BLOCK_K=2, GROUP_M=2),
     cut="a[m, :], b[:, n] -> c[m, n]",

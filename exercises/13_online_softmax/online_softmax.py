@@ -1,4 +1,4 @@
-"""13 · Online softmax: a row of any length in two walks, with a maximum and a sum that are right so far."""
+"""13 · Online softmax: a row of any length in two passes, with a maximum and a sum that are right so far."""
 
 import torch
 import triton
@@ -9,7 +9,7 @@ BLOCK_N = 4096  # columns in a block: with 8 warps a thread holds 16, four loads
 
 @triton.jit
 def softmax_kernel(x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_N: tl.constexpr):
-    # Program i walks along row i twice: for the maximum and the sum, then for the results: about 16 lines.
+    # Program i goes along row i twice: for the maximum and the sum, then for the results: about 16 lines.
     # YOUR CODE HERE
     pass
 

@@ -9,7 +9,7 @@ BLOCK_N = 4096  # columns in a block: with 8 warps a thread holds 16, four loads
 
 @triton.jit
 def cumsum_kernel(x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_N: tl.constexpr):
-    # Program i walks along row i and stores the sum of all columns so far, at every column: about 9 lines.
+    # Program i goes along row i and stores the sum of all columns so far, at every column: about 9 lines.
     # YOUR CODE HERE
     pass
 

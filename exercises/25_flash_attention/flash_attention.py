@@ -1,11 +1,11 @@
-"""25 · Flash attention: one tile of queries walks along the keys; the scores never leave the chip."""
+"""25 · Flash attention: one tile of queries meets the keys tile by tile; the scores never leave the chip."""
 
 import torch
 import triton
 import triton.language as tl
 
 BLOCK_M = 128  # queries of one program
-BLOCK_N = 64  # keys of one turn
+BLOCK_N = 64  # keys of one iteration
 
 
 @triton.jit

@@ -1,11 +1,11 @@
-"""26 · Causal attention: a rule says which keys a query sees, and the walk leaves out the tiles that nobody sees."""
+"""26 · Causal attention: a rule says which keys a query sees, and the loop leaves out the tiles that nobody sees."""
 
 import torch
 import triton
 import triton.language as tl
 
 BLOCK_M = 64  # queries of one program
-BLOCK_N = 64  # keys of one turn
+BLOCK_N = 64  # keys of one iteration
 
 
 @triton.jit

@@ -117,7 +117,7 @@ def test_many_tiles(check):
 
 
 @core
-def test_the_walk_ends_at_the_diagonal(traffic):
+def test_the_loop_ends_at_the_diagonal(traffic):
     # 10 of 4 x 4 tiles are seen: each tile of keys is read 2.5 times on average.
     reads = {"q": 1, "k": 10 / 4, "v": 10 / 4}
     traffic(*heads(128, 128, D=64), *NO_OPTION, bound=O_ALONE, reads=reads, launches=1, scratch=0, **SMALL)

@@ -12,7 +12,7 @@ A question's `proof` is a table that names a fact and its subject:
     { fact = "masked", of = "x", program = [2] }     lanes that are masked off in the program's first access to x
     { fact = "first", of = "x", program = [2] }      the least element number that this access touches
     { fact = "value", of = "m", program = [0] }      a variable's number in lane 0 at the end; `lane = 3`: in lane 3;
-                                                     `turn = 2`: at the end of the second turn of the first loop
+                                                     `iteration = 2`: after iteration 2 of the first loop
     { fact = "result", of = "z", at = [0, 1] }       an element of a result
     { fact = "wrong", of = "z" }                     elements of a result that the reference contradicts
     { fact = "width", of = "load" }                  bytes that a thread moves in the narrowest "load", or "store"
@@ -67,7 +67,7 @@ FIELDS = {  # for each fact, the fields that it needs, and the fields that it ma
     "stores": (frozenset({"of"}), OF_CALL),
     "masked": (frozenset({"of", "program"}), OF_CALL | {"launch"}),
     "first": (frozenset({"of", "program"}), OF_CALL | {"launch"}),
-    "value": (frozenset({"of", "program"}), OF_CALL | {"launch", "turn", "lane"}),
+    "value": (frozenset({"of", "program"}), OF_CALL | {"launch", "iteration", "lane"}),
     "result": (frozenset({"of", "at"}), OF_CALL),
     "wrong": (frozenset({"of"}), OF_CALL),
     "width": (frozenset({"of"}), OF_CALL),
@@ -329,7 +329,7 @@ def _value(call: ExaminedCall, proof: dict) -> float:
     launch = proof.get("launch", 1) - 1
     if launch >= len(programs):
         raise NoFact("the call has no such launch")
-    held = _held(programs[launch].steps, proof["of"], proof.get("turn"))
+    held = _held(programs[launch].steps, proof["of"], proof.get("iteration"))
     if not held:
         raise NoFact(f"no variable {proof['of']} was seen there")
     lane = proof.get("lane", 0)
@@ -338,11 +338,11 @@ def _value(call: ExaminedCall, proof: dict) -> float:
     return float(held[lane])
 
 
-def _held(steps: list, variable: str, turn: int | None) -> list[str]:
-    """Returns the numbers that a variable held last, up to the end of a turn of the outermost loop; [] for none."""
+def _held(steps: list, variable: str, iteration: int | None) -> list[str]:
+    """Returns the numbers that a variable held last, up to the end of an outermost loop's iteration; [] for none."""
     found: list[str] = []
     for step in steps:
-        if turn is not None and step.kind == "turn" and step.depth == 1 and step.turn > turn:
+        if iteration is not None and step.kind == "iteration" and step.depth == 1 and step.iteration > iteration:
             break
         if step.variable == variable and step.numbers and step.kind != "store":
             found = step.numbers

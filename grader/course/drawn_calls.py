@@ -360,7 +360,7 @@ def lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, in
     """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets.
 
     Along a size that no constant of the file cuts, a small block is a guess: a program may have a single element. A
-    size that has few values counts as half of the largest in the file's own blocks, since a walk over many of them
+    size that has few values counts as half of the largest in the file's own blocks, since a loop over many of them
     may be repeated in many programs. No program goes over all of a cache.
     """
     blocks = {

@@ -96,7 +96,7 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
 
 def _needs_values_in_full(promise: StatedPromise, one: Sizes) -> bool:
     """Returns whether no sample compares what a large size makes: of a cache, no value tells which page was read; where
-    a size has few values, as that of a head, several launches or long walks are usual."""
+    a size has few values, as that of a head, several launches or long loops are usual."""
     has_heads = any(other.only for other in promise.sizes.values())
     return any(is_cache(of) for of in promise.arguments.values()) or bool(one.name) and has_heads
 

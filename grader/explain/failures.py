@@ -101,7 +101,7 @@ class Failures(Sentence):
     )
     ENDLESS = "The kernel does not come to an end: {message}, and it is{in_line}. Does every loop reach its end?"
     ENDLESS_LOOP = (
-        "The `while` in line {line} never ends: no turn changes what its condition asks for. Does the loop move a "
+        "The `while` in line {line} never ends: no iteration changes what its condition asks for. Does the loop move a "
         "number on?"
     )
     GRID = (
@@ -167,7 +167,7 @@ class Failures(Sentence):
     ADVICE_NO_EXIT = "Remove the call that ends it, such as os._exit."
     WORK = (
         "{what} was stopped: its kernels have carried out {count} operations in all calls together, twice as many as "
-        "any right kernel of the course. Larger blocks, or more programs, make fewer turns of a loop."
+        "any right kernel of the course. Larger blocks, or more programs, make fewer iterations of a loop."
     )
     GARBLED = "{what} left its process unable to answer ({message})."
     ADVICE_DESCRIPTORS = "Your file must leave file descriptors and the grader alone."

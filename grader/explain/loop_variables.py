@@ -26,7 +26,7 @@ class LoopVariable(Sentence):
         "{where}: {name} begins the loop of line {loop} as {first}, and here it becomes {last}: a variable keeps its "
         "type and shape through a loop.{replaced}"
     )
-    REPLACED = " Each turn replaces {name}: += adds to what it was."
+    REPLACED = " Each iteration replaces {name}: += adds to what it was."
 
 
 def loop_variable(failure: Failure, tree: ast.Module) -> tuple[Said, int] | None:

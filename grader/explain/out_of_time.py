@@ -25,7 +25,7 @@ class OutOfTime(Sentence):
     ADVICE_LINE = "Does this line come to an end, and every loop around it?"
     ADVICE_LOOP = "Does this loop come to an end, and every loop around it?"
     ADVICE_RANGE = (
-        "tl.static_range, and `for` over Python values, are written out turn by turn: use range for long loops."
+        "tl.static_range, and `for` over Python values, are unrolled, iteration by iteration: use range for long loops."
     )
     ADVICE_MAIN = 'What tries your kernel out belongs below `if __name__ == "__main__":`.'
 
@@ -61,9 +61,9 @@ def _loop_around(line: int, tree: ast.Module) -> int:
     functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and covers(one, line)]
     inner: ast.AST = max(functions, key=lambda one: one.lineno) if functions else tree
     loops = [node for node in ast.walk(inner) if isinstance(node, ast.For | ast.While)]
-    return max((loop.lineno for loop in loops if loop.lineno <= line <= _last_line_of_turns(loop)), default=0)
+    return max((loop.lineno for loop in loops if loop.lineno <= line <= _last_line_of_iterations(loop)), default=0)
 
 
-def _last_line_of_turns(loop: ast.For | ast.While) -> int:
-    """Returns the last line of the loop's body. The `else` of a loop is not part of any turn."""
+def _last_line_of_iterations(loop: ast.For | ast.While) -> int:
+    """Returns the last line of the loop's body. The `else` of a loop is not part of any iteration."""
     return last_line(loop.body[-1])

@@ -1,4 +1,4 @@
-"""Explains unwritten elements of a launch whose programs each walk over several tiles."""
+"""Explains unwritten elements of a launch whose programs each go through several tiles."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from grader.sentences import Said, Sentence
 from grader.wire.messages import MULTIPROCESSORS
 
 
-class Walk(Sentence):
-    """Sentences about tiles that a walk leaves out, each with a question that leads to the reason."""
+class TileLoop(Sentence):
+    """Sentences about tiles that a loop leaves out, each with a question that leads to the reason."""
 
     ONE_IS_SILENT = (
-        "1 of {total:#program} writes nothing to {name}: does the walk over tiles end too early, or do tile numbers "
+        "1 of {total:#program} writes nothing to {name}: does the loop over tiles end too early, or do tile numbers "
         "lead to the wrong places?"
     )
     SOME_ARE_SILENT = (
-        "{silent} of {total:#program} write nothing to {name}: does the walk over tiles end too early, or do tile "
+        "{silent} of {total:#program} write nothing to {name}: does the loop over tiles end too early, or do tile "
         "numbers lead to the wrong places?"
     )
     STEPS_TOO_FAR = (
         "{name} has more tiles than {total:#program} write, and the GPU has {processors} multiprocessors: does the "
-        "walk step over tiles for which there is no program?"
+        "loop step over tiles for which there is no program?"
     )
     ONE_TILE = (
         "The one program writes one tile of {name}, and {name} has more: does a program go on until no tile is left, "
@@ -35,33 +35,33 @@ class Walk(Sentence):
         "is left, and does each number lead to a tile of its own?"
     )
     LEAVES_OUT = (
-        "The walk of {total:#program} leaves out tiles of {name}: does each go on, in equal steps, until no tile is "
+        "The loop of {total:#program} leaves out tiles of {name}: does each go on, in equal steps, until no tile is "
         "left?"
     )
 
 
-def walk_that_ends_early(evidence: Evidence, programs: torch.Tensor, silent: int, total: int) -> Said | None:
-    """Returns the sentence about a walk that leaves out tiles, or None.
+def loop_that_ends_early(evidence: Evidence, programs: torch.Tensor, silent: int, total: int) -> Said | None:
+    """Returns the sentence about a loop that leaves out tiles, or None.
 
-    None for a call that gets no number of multiprocessors, whose programs need not walk, and for a tile of which only a
-    part is unwritten. programs: the number of the program that wrote each element, [shape of the result]. silent: how
-    many of `total` programs wrote nothing.
+    None for a call that gets no number of multiprocessors, whose programs need no loop over tiles, and for a tile of
+    which only a part is unwritten. programs: the number of the program that wrote each element, [shape of the result].
+    silent: how many of `total` programs wrote nothing.
     """
     processors, name = evidence.trial.constants.get(MULTIPROCESSORS, 0), evidence.returns
     if not processors or not total:
         return None
     if silent == 1:
-        return Walk.ONE_IS_SILENT(total=total, name=name)
+        return TileLoop.ONE_IS_SILENT(total=total, name=name)
     if silent > 0:
-        return Walk.SOME_ARE_SILENT(silent=silent, total=total, name=name)
+        return TileLoop.SOME_ARE_SILENT(silent=silent, total=total, name=name)
     unwritten = programs == -1
     if bool(unwritten.any()) and not begins_a_tile(first_index(unwritten), evidence.constants):
-        return None  # a part of a tile is missing: the walk has reached this tile
+        return None  # a part of a tile is missing: the loop has reached this tile
     if total < processors:
-        return Walk.STEPS_TOO_FAR(name=name, total=total, processors=processors)
+        return TileLoop.STEPS_TOO_FAR(name=name, total=total, processors=processors)
     if _one_rectangle_each(programs):
-        return Walk.ONE_TILE(name=name) if total == 1 else Walk.ONE_TILE_EACH(total=total, name=name)
-    return Walk.LEAVES_OUT(total=total, name=name)
+        return TileLoop.ONE_TILE(name=name) if total == 1 else TileLoop.ONE_TILE_EACH(total=total, name=name)
+    return TileLoop.LEAVES_OUT(total=total, name=name)
 
 
 def _one_rectangle_each(programs: torch.Tensor) -> bool:

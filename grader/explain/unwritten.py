@@ -9,7 +9,7 @@ import torch
 
 from grader.course.exercise import in_words
 from grader.explain.causes import Cause
-from grader.explain.persistent_programs import walk_that_ends_early
+from grader.explain.persistent_programs import loop_that_ends_early
 from grader.explain.verdict import Verdict, failed
 from grader.explain.written_tiles import as_matrix, program_index, tiles_of
 from grader.operations.comparison import first_index
@@ -38,8 +38,8 @@ class Unwritten(Sentence):
         "two lines that go side by side. rows[:, None] and cols[None, :] make a tile of them."
     )
     NOTHING_IN_LOOPS = (
-        "Nothing was written to {name}: no store of {stores} reaches it. What stores stands in a loop: has that loop a "
-        "turn for these sizes?"
+        "Nothing was written to {name}: no store of {stores} reaches it. What stores stands in a loop: has that loop "
+        "an iteration for these sizes?"
     )
     MISSING_AXIS = "{silent} of {total} programs write nothing to {name}: {missing_axis}."
     NO_SUCH_AXIS = (
@@ -52,7 +52,7 @@ class Unwritten(Sentence):
     )
     MASKED_OFF = (
         "{silent} of {total} programs load and store nothing: their masks are false in every lane, or their loops have "
-        "no turn. Do the masks compare with the size, and do the program numbers lead to tiles that are there?"
+        "no iteration. Do the masks compare with the size, and do the program numbers lead to tiles that are there?"
     )
     WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
     ONE_BLOCK = (
@@ -121,14 +121,14 @@ def _nothing(evidence: Evidence) -> Said:
 
 
 def _silent(evidence: Evidence, writers: Writers) -> Said | None:
-    """Returns the sentence about programs that write nothing, or that end their walk over tiles too early; else None.
+    """Returns the sentence about programs that write nothing, or whose loop over tiles ends too early; else None.
 
     None, too, for a result of which only the data decide who writes.
     """
     if evidence.returns in evidence.exercise.unread:
         return None
     launch, (silent, total) = evidence.launch, _silent_programs(evidence, writers)
-    if told := walk_that_ends_early(evidence, writers.programs, silent, total):
+    if told := loop_that_ends_early(evidence, writers.programs, silent, total):
         return told
     found: Fields = dict(silent=silent, total=total, name=evidence.returns)
     if silent > 0 and evidence.missing_axis_text:

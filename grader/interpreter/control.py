@@ -140,17 +140,17 @@ def _for(operation: Operation, regions: list[Region], functions: dict[str, Ready
         at, pipelined = low, frame.batch.pipelined.get(operation)
         if pipelined is not None:
             frame.batch.memory.pipelined.append(pipelined)
-        for turn in range(int(trips.max())):
+        for iteration in range(int(trips.max())):
             frame.batch.spend(1, 1, place)
             if pipelined is not None:
-                pipelined.iteration = turn
+                pipelined.iteration = iteration
             values[variable] = at
             for number, value in zip(carried_numbers, now):
                 values[number] = value
-            if turn < least:
+            if iteration < least:
                 now = run_region(body, frame)
             else:
-                going = np.broadcast_to(trips, (frame.count,)) > turn
+                going = np.broadcast_to(trips, (frame.count,)) > iteration
                 new = run_region(body, frame.branch(going))
                 now = [_joined(frame, going, one, other) for one, other in zip(new, now)]
             at = at + step

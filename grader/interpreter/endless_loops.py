@@ -17,7 +17,7 @@ from grader.ttir.module import Block, Operation
 
 PURE = ("arith.", "math.")  # beginnings of names of operations
 PURE_TOO = frozenset({"tt.get_program_id", "tt.get_num_programs"})
-WHY = "no turn of the loop changes what its condition asks for"
+WHY = "no iteration of the loop changes what its condition asks for"
 
 
 class Endless(TooLong):

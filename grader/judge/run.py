@@ -45,7 +45,7 @@ RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry
 MENDING_LIMIT = 60.0  # seconds of a core for the tries of a call, whose number is limited
 MOST_AHEAD = 5.0  # seconds of a core to record all foreseen calls and make their kernels' texts: 0.3 to 1 is usual
 # Operations of all interpreted calls of a run, and elements that these yield. Of all right kernels in solutions/,
-# 02's grid of few programs takes most operations, 1.1 million, and 27's two walks in one launch most elements, 3.4 Gi.
+# 02's grid of few programs takes most operations, 1.1 million, and 27's two loops in one launch most elements, 3.4 Gi.
 MOST_STEPS, MOST_LANES = 2_500_000, 10 << 30
 
 

@@ -54,7 +54,7 @@ def _condition(x: torch.Tensor, eps: float) -> torch.Tensor:
     """Returns mean|x| in units of the spread, [M], by which a relative error of the mean is multiplied.
 
     T. Chan, G. Golub, R. LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37 (1983): a
-    variance errs by less than that factor times u, also where it is gathered in a single walk, mean by mean.
+    variance errs by less than that factor times u, also where it is gathered in a single pass, mean by mean.
     """
     return x.abs().mean(dim=1) * _rstd(x, eps)
 

@@ -108,7 +108,7 @@ class _Branches:
                 return
             if isinstance(statement, Function | ast.ClassDef):
                 continue
-            if isinstance(statement, ast.For | ast.While):  # an earlier turn may have changed them
+            if isinstance(statement, ast.For | ast.While):  # an earlier iteration may have changed them
                 scope = _with_unknown(_names_in(statement), scope)
             for node in _own_expressions(statement):
                 self._of_expression(node, scope, under, depth)

@@ -11,7 +11,7 @@ MOST_NUMBERS = 64  # elements of a tensor whose numbers are listed
 MOST_LAUNCHES = 8
 MOST_STEPS = 4096  # of all programs together
 
-KINDS = ("parameter", "carried", "value", "constant", "load", "store", "atomic", "printed", "turn", "gap")
+KINDS = ("parameter", "carried", "value", "constant", "load", "store", "atomic", "printed", "iteration", "gap")
 
 
 @dataclass
@@ -40,8 +40,8 @@ class TracedStep:
     argument: str = ""  # that an access, or a pointer, leads to
     box: list[int] = field(default_factory=list)  # of an access: first and last index, dimension by dimension
     elements: int = 0  # of the argument, different ones
-    turn: int = 0  # of a loop, from 1; of a gap, the first that is left out
-    turns: int = 0  # all of the loop
+    iteration: int = 0  # of a loop, from 1; of a gap, the first that is left out
+    iterations: int = 0  # all of the loop
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Kept out by the gate: blocks of 128, each added up at once, so that a turn of the loop waits for the one before."""
+"""Kept out by the gate: blocks of 128, each added up at once, so that each iteration waits for the one before."""
 
 import torch
 import triton

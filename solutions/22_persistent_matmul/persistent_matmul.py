@@ -14,7 +14,7 @@ def matmul_kernel(
     a_desc, b_desc, c_desc, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, NUM_SMS: tl.constexpr,
 ):  # fmt: skip
-    # Walk over this program's tiles; do for each what 23 does for its only tile: about 15 lines.
+    # Loop over this program's tiles; do for each what 23 does for its only tile: about 15 lines.
     ### BEGIN SOLUTION
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)

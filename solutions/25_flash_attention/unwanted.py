@@ -1,8 +1,8 @@
-"""Kept out by the gate: tiles of 32 queries and 32 keys, and loads that run one turn ahead.
+"""Kept out by the gate: tiles of 32 queries and 32 keys, and loads that run one iteration ahead.
 
 All else is as in the solution: base 2, p in the dtype of v, tensor cores for both products. What is left out is what no
-count shows: each turn has an eighth of the products, k and v are read four times as often, and the tensor cores' widest
-instruction wants 64 rows.
+count shows: each iteration has an eighth of the products, k and v are read four times as often, and the tensor cores'
+widest instruction wants 64 rows.
 """
 
 import torch

@@ -1,11 +1,11 @@
-"""26 · Causal attention: a rule says which keys a query sees, and the walk leaves out the tiles that nobody sees."""
+"""26 · Causal attention: a rule says which keys a query sees, and the loop leaves out the tiles that nobody sees."""
 
 import torch
 import triton
 import triton.language as tl
 
 BLOCK_M = 64  # queries of one program
-BLOCK_N = 64  # keys of one turn
+BLOCK_N = 64  # keys of one iteration
 
 
 @triton.jit
@@ -20,7 +20,7 @@ def attention_kernel(
     # About 40 lines.
     ### BEGIN SOLUTION
     b, h = tl.program_id(1) // H, tl.program_id(1) % H
-    first = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M  # the longest walks start first
+    first = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M  # the longest loops start first
     rows = first + tl.arange(0, BLOCK_M)
     at = rows + N - M  # the position of each query: it sees the keys up to there, and the last query sees all
     d = tl.arange(0, D)

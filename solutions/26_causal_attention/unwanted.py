@@ -1,4 +1,4 @@
-"""Kept out by the gate: the walk visits all tiles, and hides what the rule does not let a query see.
+"""Kept out by the gate: the loop visits all tiles, and hides what the rule does not let a query see.
 
 All else is as in the solution: base 2, p in the dtype of v, tensor cores for both products, loads that run ahead. Of a
 square half of the work is for nothing.

@@ -8,6 +8,7 @@ import pytest
 from triton.backends.nvidia.compiler import CUDAOptions
 
 from grader.course.folder import Folder, load_test_file
+from grader.wire.cubin import read_cubin
 from tests.claims.products import TILES, kernel_of, with_pointers
 from tests.conftest import ROOT
 
@@ -48,6 +49,13 @@ def test_a_contiguous_b_of_tf32_is_copied_4_bytes_at_a_time(tmp_path, contiguous
 @pytest.mark.parametrize("capability, bytes_", [(90, 196608), (80, 147456)])
 def test_four_stages_take_this_shared_memory(tmp_path, capability, bytes_):
     assert with_pointers(kernel_of(ID, tmp_path), "fp16", capability=capability).metadata.shared == bytes_
+
+
+@pytest.mark.parametrize("stages", [3, 4])
+def test_one_program_fits_on_a_multiprocessor(tmp_path, stages):
+    """A second one finds neither shared memory nor registers, with three stages as with four."""
+    made = with_pointers(kernel_of(ID, tmp_path), "fp16", stages=stages)
+    assert 2 * made.metadata.shared > 232448 and 2 * 8 * 32 * read_cubin(made.asm["cubin"]).registers > 65536
 
 
 def test_loads_of_2_bytes_are_not_copied_ahead(tmp_path):

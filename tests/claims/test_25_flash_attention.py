@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
+from itertools import groupby
 from typing import Any
 
 import triton
@@ -69,6 +71,22 @@ def test_base_2_saves_more_than_a_multiplication_for_each_score(tmp_path):
 
 def test_three_tiles_of_k_and_of_v_are_on_the_chip(tmp_path):
     assert {"memdesc<3x128x64xf16", "memdesc<3x64x128xf16"} <= buffers(attention(tmp_path, SOLUTION, 8, **TILES))
+
+
+def test_an_iteration_waits_once_for_p_v_of_a_tile_and_q_k_of_the_next(tmp_path):
+    """The loop begins with q k, waits, makes the softmax, and starts p v; so one wait stands between these products."""
+    for D in (64, 128):
+        ptx = attention(tmp_path, SOLUTION, 8, **{**TILES, "D": D})["ptx"]
+        words = re.findall(r"wgmma\.mma_async|wgmma\.wait_group\S*\s+0|ex2\.approx|cp\.async\.cg|bra\b", ptx)
+        kinds = [word.split(".")[1][:4] if "." in word else word for word, _ in groupby(words)]
+        begin = kinds.index("mma_")
+        assert kinds[begin : begin + 6] == ["mma_", "wait", "appr", "mma_", "asyn", "bra"]
+
+
+def test_at_64_two_programs_fit_on_a_multiprocessor(tmp_path):
+    made = attention(tmp_path, SOLUTION, 8, **{**TILES, "D": 64})
+    assert 2 * 8 * 32 * read_cubin(made["cubin"]).registers <= 65536
+    assert {"memdesc<3x64x64xf16", "memdesc<128x64xf16"} == buffers(made)  # k and v, 24 KB each, and q: 16 KB
 
 
 def test_with_4_warps_a_head_of_128_spills_and_with_8_it_does_not(tmp_path):

@@ -118,7 +118,7 @@ def test_a_mask_that_lets_no_lane_through_that_is_inside_is_not_the_first_to_bla
     assert "No lane is inside: the address is computed wrongly" in verdict.lines[0], verdict.lines
 
 
-def test_programs_that_the_exercise_asks_for_no_walk_are_not_told_that_they_come_to_one_tile(bench):
+def test_programs_that_the_exercise_asks_for_no_loop_are_not_told_that_they_come_to_one_tile(bench):
     text = (ROOT / "solutions/02_strided_blocks/accepted/persistent_grid.py").read_text()
     wrong = text.replace("z_ptr + rows * stride_zm", "z_ptr + rows * BLOCK_N")
     verdict = bench(wrong, "02_strided_blocks").check(normal(150, 200), output(150, 200))
@@ -435,7 +435,7 @@ def test_rows_of_several_dimensions_are_not_told_as_rows_of_a_matrix(bench):
     assert verdict.lines[-1].startswith("First wrong element: o[1, 2, 0, 0] of program (0, 5) is ")
 
 
-def test_a_loop_that_comes_to_its_store_has_a_turn(bench):
+def test_a_loop_that_comes_to_its_store_has_an_iteration(bench):
     """The mask is false in every lane: no question about the loop is asked."""
     change = ("scanned + carry, mask=cols < N", "scanned + carry, mask=cols < carry * 0.0")
     text = (ROOT / "solutions/17_prefix_sum/accepted/own_combine_function.py").read_text()

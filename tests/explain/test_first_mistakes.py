@@ -161,7 +161,7 @@ def test_a_variable_that_a_loop_changes_is_told_where_it_does(bench, name):
 @pytest.mark.parametrize(("statement", "replaces"), [("x = offs", True), ("x = x.to(tl.float16)", False)])
 def test_that_a_loop_replaces_a_variable_is_told(bench, statement, replaces):
     text, _, _ = refused(bench, STORE, f"for k in range(N):\n        {statement}\n    {STORE}")
-    assert text.endswith("Each turn replaces x: += adds to what it was.") == replaces
+    assert text.endswith("Each iteration replaces x: += adds to what it was.") == replaces
 
 
 @pytest.mark.parametrize("name", OF_ADDITION)

@@ -84,7 +84,7 @@ OF_DESCRIPTORS = {
     ),
     "no accumulator": (
         ((f"{LOADS}, acc)", f"{LOADS})"),),
-        "Only the last step along K is left, as where each turn of the loop replaces the sum and none adds to it.",
+        "Only the last step along K is left, as where each iteration of the loop replaces the sum and none adds to it.",
         "",
     ),
 }

@@ -1,4 +1,4 @@
-"""Programs that walk over several tiles: what they leave out, and what they carry from one tile to the next."""
+"""Programs that loop over several tiles: what they leave out, and what they carry from one tile to the next."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def test_a_tile_that_two_programs_do_is_told_from_corners_that_lie_too_close(ben
     assert verdict.id == "double-write" and verdict.lines[0].startswith(OVERLAPS[name])
 
 
-def test_a_part_of_each_tile_that_is_missing_is_not_taken_for_a_walk_that_ends_early(bench):
+def test_a_part_of_each_tile_that_is_missing_is_not_taken_for_a_loop_that_ends_early(bench):
     judged = bench(mutant(f"{ID}/one_half_stored"), ID)
     for columns, processors in ((32, 5), (32, 1), (200, 5)):
         verdict = judged.check(normal(131, 40), normal(40, columns), **BLOCKS, MULTIPROCESSORS=processors)
-        assert verdict.id == "unwritten" and "walk" not in verdict.lines[0]
+        assert verdict.id == "unwritten" and "too early" not in verdict.lines[0]
 
 
 SHAPES = {
@@ -81,14 +81,14 @@ def test_a_tile_of_another_size_than_its_descriptor_is_told_with_both_sizes(benc
 
 WALKS = {
     "first_tile_only": (5, "Each of 5 programs writes one tile of c, and c has more"),
-    "floor_share": (4, "The walk of 4 programs leaves out tiles of c"),
+    "floor_share": (4, "The loop of 4 programs leaves out tiles of c"),
     "half_the_programs": (4, "c has more tiles than 2 programs write, and the GPU has 4 multiprocessors"),
-    "last_tile_missing": (35, "1 of 35 programs writes nothing to c: does the walk over tiles end too early"),
+    "last_tile_missing": (35, "1 of 35 programs writes nothing to c: does the loop over tiles end too early"),
 }
 
 
 @pytest.mark.parametrize("name", WALKS)
-def test_a_walk_that_leaves_tiles_out_is_told_as_one(bench, name):
+def test_a_loop_that_leaves_tiles_out_is_told_as_one(bench, name):
     processors, said = WALKS[name]
     verdict = bench(mutant(f"{ID}/{name}"), ID).check(
         normal(131, 40), normal(40, 200), **BLOCKS, MULTIPROCESSORS=processors
@@ -97,7 +97,7 @@ def test_a_walk_that_leaves_tiles_out_is_told_as_one(bench, name):
     assert verdict.case.endswith(f"a GPU with {processors} multiprocessors")
 
 
-def test_a_walk_over_the_parts_of_a_vector_is_told_as_one(bench):
+def test_a_loop_over_the_parts_of_a_vector_is_told_as_one(bench):
     text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
     verdict = bench(text.replace("triton.cdiv(N, BLOCK_N),", "2,")).check(
         normal(4096), normal(4096), MULTIPROCESSORS=2, BLOCK_N=256

@@ -171,7 +171,7 @@ def test_a_cubin_says_what_cuobjdump_says(recording, tmp_path):
 
 @pytest.mark.parametrize("spilled, spills", [(0, False), (8, False), (24, False), (32, False), (36, True), (400, True)])
 def test_a_few_bytes_are_no_spill(spilled, spills):
-    """For sm_120, Triton 3.6 spills 8 bytes of 23's 128 x 256 tile, and 24 bytes of 27's walk to dk and dv."""
+    """For sm_120, Triton 3.6 spills 8 bytes of 23's 128 x 256 tile, and 24 bytes of 27's loop to dk and dv."""
     assert Facts("kernel", 8, 3, 255, spilled, 0).spills == spills
 
 

@@ -1,4 +1,4 @@
-"""A `while` whose condition asks for numbers that no turn changes is ended at once, and no other loop is."""
+"""A `while` whose condition asks for numbers that no iteration changes is ended at once, and no other loop is."""
 
 import pytest
 import torch

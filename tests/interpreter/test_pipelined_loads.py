@@ -55,12 +55,12 @@ def product(s_ptr, turns, BACK: tl.constexpr, STAGES: tl.constexpr):
         tl.store(s_ptr + (turn + BACK) * 256 + tile, tl.dot(before * 2.0, before + 1.0))  # stored
 
 @triton.jit
-def two_walks(s_ptr, turns, BACK: tl.constexpr, STAGES: tl.constexpr):
+def two_loops(s_ptr, turns, BACK: tl.constexpr, STAGES: tl.constexpr):
     lanes = tl.arange(0, 16)
-    for walk in range(2):
+    for loop in range(2):
         for turn in tl.range(0, turns, num_stages=STAGES):
-            before = tl.load(s_ptr + (turn + 40 * (1 - walk)) * 16 + lanes)
-            tl.store(s_ptr + (turn + 1 + 20 * walk) * 16 + lanes, before)
+            before = tl.load(s_ptr + (turn + 40 * (1 - loop)) * 16 + lanes)
+            tl.store(s_ptr + (turn + 1 + 20 * loop) * 16 + lanes, before)
 
 @triton.jit
 def each_for_the_other(s_ptr, turns, BACK: tl.constexpr, STAGES: tl.constexpr):
@@ -122,6 +122,6 @@ def test_the_store_of_another_program_is_a_race_whatever_the_loop_does(child):
     assert kinds and all(kind.startswith("race") for kind in kinds)
 
 
-def test_a_store_of_an_earlier_walk_is_done(child):
-    """The second walk loads in each iteration what the first has stored in the iteration before, by its number."""
-    assert findings(child, "two_walks", back=1, stages=3) == []
+def test_a_store_of_an_earlier_loop_is_done(child):
+    """The second loop loads in each iteration what the first has stored in the iteration before, by its number."""
+    assert findings(child, "two_loops", back=1, stages=3) == []

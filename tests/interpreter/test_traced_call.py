@@ -1,4 +1,4 @@
-"""A trace shows what the variables of a program hold, which lanes hold nothing, and the turns of its loops."""
+"""A trace shows what the variables of a program hold, which lanes hold nothing, and the iterations of its loops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import torch
 import triton.language as tl
 
-from grader.interpreter.tracing.tracer import MOST_TURNS
+from grader.interpreter.tracing.tracer import MOST_ITERATIONS
 from grader.wire.frames import ProtocolError
 from grader.wire.traced_program import TracedProgram, TracedStep, traced_program
 
@@ -147,16 +147,17 @@ def test_what_is_printed_stands_at_its_line(child, masked):
     assert (printed.variable, printed.numbers, printed.line) == ("total:", ["19"], child.line("tl.device_print"))
 
 
-def test_loops_keep_their_first_and_last_turns(child):
+def test_loops_keep_their_first_and_last_iterations(child):
     program, other = traced(child, "loops", 1, 9)
     assert (program.program, other.program) == ([1, 2], [0])  # as far as the grid goes
-    outer = [step for step in program.steps if step.kind in ("turn", "gap") and step.depth == 1]
-    assert [step.turn for step in outer if step.operation == "for"] == [1, 2, 3, 4, 8, 9, 10]
+    outer = [step for step in program.steps if step.kind in ("iteration", "gap") and step.depth == 1]
+    assert [step.iteration for step in outer if step.operation == "for"] == [1, 2, 3, 4, 8, 9, 10]
     (gap,) = [step for step in outer if step.kind == "gap"]
-    assert (gap.turn, gap.turns) == (MOST_TURNS + 1, N - 2 * MOST_TURNS)
-    assert [step.turns for step in outer if step.operation == "while"] == [3, 3, 3]  # the last one finds that it ends
-    inner = [step for step in program.steps if step.kind == "turn" and step.depth == 2]
-    assert [step.turn for step in inner] == [1, 2] * 2 * MOST_TURNS
+    assert (gap.iteration, gap.iterations) == (MOST_ITERATIONS + 1, N - 2 * MOST_ITERATIONS)
+    ends = [step.iterations for step in outer if step.operation == "while"]
+    assert ends == [3, 3, 3]  # the last one finds that it ends
+    inner = [step for step in program.steps if step.kind == "iteration" and step.depth == 2]
+    assert [step.iteration for step in inner] == [1, 2] * 2 * MOST_ITERATIONS
     ks = [step.numbers[0] for step in program.steps if step.variable == "k"]
     assert ks == ["0", "1", "2", "7", "8", "9"]
 
@@ -196,8 +197,8 @@ def test_watching_changes_no_result(child):
 
 def test_a_program_without_end_is_told_as_far_as_it_came(child):
     (program,) = traced(child, "endless", 0, limit=1.0)
-    turns = [step for step in program.steps if step.kind == "turn"]
-    assert len(turns) == 2 * MOST_TURNS and turns[-1].turns > 100
+    iterations = [step for step in program.steps if step.kind == "iteration"]
+    assert len(iterations) == 2 * MOST_ITERATIONS and iterations[-1].iterations > 100
     assert [step.variable for step in program.steps if step.kind == "parameter"] == ["x_ptr", "z_ptr", "N"]
 
 

@@ -25,7 +25,7 @@ def norm(rows: int, columns: int) -> tuple:
 
 
 def test_a_mistake_is_told_in_a_kernel_of_another_design(bench):
-    """The solution has one block for a row; this kernel walks over the row in chunks, with means of its own."""
+    """The solution has one block for a row; this kernel goes through the row in chunks, with means of its own."""
     text = accepted(NORM, "welford_in_chunks", ["squares / N + eps", "squares / (N - 1) + eps"])
     verdict = bench(text, NORM).check(*norm(5, 100))
     assert verdict.id == "unbiased" and verdict.kind == "cause"

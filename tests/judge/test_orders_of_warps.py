@@ -94,7 +94,7 @@ def test_a_kernel_that_was_told_once_is_told_again(bench):
     assert [judge.check(*data, dtypes=("float32",)).id for _ in range(2)] == [Cause.WARP_ORDER] * 2
 
 
-def test_a_barrier_in_a_loop_that_takes_no_turn_makes_no_warp_wait(bench):
+def test_a_barrier_in_a_loop_without_an_iteration_makes_no_warp_wait(bench):
     loop = "    for _ in range(0, N // 100000):\n        tl.debug_barrier()\n    tl.store(r_ptr"
     text = KERNEL.replace("    tl.store(r_ptr", loop).replace("AGAIN", "pass").replace("WARPS", "4")
     verdict = bench(text, "10_rms_norm").check(normal(4, 50), normal(4, 50), normal(50), 1e-5, dtypes=("float32",))

@@ -85,13 +85,13 @@ def test_a_statement_over_several_lines_is_one(loops):
     assert under(loops, "      )\n")[0].startswith("y = [")
 
 
-def test_loops_go_turn_by_turn_and_leave_the_middle_out(loops):
+def test_loops_go_iteration_by_iteration_and_leave_the_middle_out(loops):
     notes = re.findall(r"for k in range\(0, N\):   # (.*)", loops)
-    assert notes == ["turn 1 of 10", "turn 2 of 10", "turn 3 of 10", "turns 4 to 7 are left out", "turn 8 of 10",
-                     "turn 9 of 10", "turn 10 of 10"]  # fmt: skip
-    assert under(loops, "# turn 1 of 10") == ["k = 0  int32", "acc = [0 0 0 0]  fp32 [4]"]
-    assert under(loops, "# turn 2 of 10") == ["k = 1  int32", "acc = [0 0 0 0]  fp32 [4]"]
-    assert under(loops, "# turn 8 of 10") == ["k = 7  int32", "acc = [21 21 21 21]  fp32 [4]"]
+    first, last = ([f"iteration {number} of 10" for number in numbers] for numbers in ((1, 2, 3), (8, 9, 10)))
+    assert notes == [*first, "iterations 4 to 7 are left out", *last]
+    assert under(loops, "# iteration 1 of 10") == ["k = 0  int32", "acc = [0 0 0 0]  fp32 [4]"]
+    assert under(loops, "# iteration 2 of 10") == ["k = 1  int32", "acc = [0 0 0 0]  fp32 [4]"]
+    assert under(loops, "# iteration 8 of 10") == ["k = 7  int32", "acc = [21 21 21 21]  fp32 [4]"]
 
 
 def test_unrolled_loops_conditions_and_what_is_printed_stand_at_their_lines(loops):
@@ -253,7 +253,7 @@ def test_a_program_is_named_as_the_grid_has_it(course):
     assert done.status == 2 and "'one' is no program: 1, or 1,0 in a grid of two axes." in done.err
 
 
-def test_keys_go_through_lines_turns_and_programs(course):
+def test_keys_go_through_lines_iterations_and_programs(course):
     course.write("05_grouped_matmul")
     environment = course.environment(TERM="xterm")
     screen = pexpect.spawn(COURSE, ["trace", "05"], cwd=str(course.path), env=environment, timeout=NEVER,
@@ -268,10 +268,10 @@ def test_keys_go_through_lines_turns_and_programs(course):
         screen.send("n")
         until("q quit")
     screen.send("n")
-    assert "turn 1 of 2 of the loop in line 33" in until("q quit")
-    screen.send("t")
+    assert "iteration 1 of 2 of the loop in line 33" in until("q quit")
+    screen.send("i")
     shown = until("q quit")
-    assert "turn 2 of 2" in shown and "start = 2" in shown and "  33>" in shown
+    assert "iteration 2 of 2" in shown and "start = 2" in shown and "  33>" in shown
     screen.send("p")
     assert "program (1,) of a grid (9,)" in until("q quit")
     screen.send("o")

@@ -50,13 +50,13 @@ def test_it_holds_everything_and_asks_for_nothing(browser, page):
     assert "a small example: a 5 x 3, b 3 x 6 fp16" in browser.find_element("tag name", "header").text
 
 
-def test_arrows_go_line_by_line_and_turn_by_turn(browser):
+def test_arrows_go_line_by_line_and_iteration_by_iteration(browser):
     assert press(browser) == "Line 12"
     assert press(browser, Keys.ARROW_RIGHT) == "Line 18"
     assert "pid = 0" in row(browser, "pid = tl.program_id(0)").text
     assert "tiles_m = 3" not in browser.find_element("id", "source").text  # the program is not there yet
-    assert "turn 1 of 2 of the loop in line 33" in press(browser, *[Keys.ARROW_RIGHT] * 14)
-    assert press(browser, Keys.ARROW_DOWN) == "Line 33, turn 2 of 2 of the loop in line 33"
+    assert "iteration 1 of 2 of the loop in line 33" in press(browser, *[Keys.ARROW_RIGHT] * 14)
+    assert press(browser, Keys.ARROW_DOWN) == "Line 33, iteration 2 of 2 of the loop in line 33"
     assert "here" in row(browser, "for start in range").get_attribute("class")
     assert "stale" in row(browser, "acc = tl.dot").get_attribute("class")
     assert press(browser, Keys.ARROW_UP, Keys.ARROW_LEFT) == "Line 32"

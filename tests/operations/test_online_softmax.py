@@ -23,8 +23,8 @@ def judged(bench, old: str, new: str, *data, **constants) -> Verdict:
     return bench(SOLUTION.replace(old, new), ID).check(*data, **constants)
 
 
-def test_many_turns_along_a_row_that_rises_slowly_are_paid_for(bench):
-    """Each turn rescales the sum, by a factor just below 1: the errors of all have one sign."""
+def test_many_iterations_along_a_row_that_rises_slowly_are_paid_for(bench):
+    """Each iteration rescales the sum, by a factor just below 1: the errors of all have one sign."""
     data = falling(1, 20000) * -0.0005
     assert bench(SOLUTION, ID).check(data, BLOCK_N=64, dtypes=("float32",)).outcome == PASS
     half = bench(mutant(f"{ID}/half_exponentials"), ID).check(data, dtypes=("float32",))
@@ -42,7 +42,7 @@ def test_the_rounding_is_that_of_softmax_and_grows_with_the_row():
 
 
 def test_a_store_that_stands_still_is_told_apart_from_a_mask_that_leaves_columns_out(bench):
-    still = bench(mutant(f"{ID}/second_walk_stands_still"), ID).check(normal(4, 10000))
+    still = bench(mutant(f"{ID}/second_pass_stands_still"), ID).check(normal(4, 10000))
     assert still.id == "unwritten" and "the store does not move with the loop" in still.lines[0]
     masked = judged(bench, "/ total, mask=cols < N)", "/ total, mask=cols < N - 1)", normal(4, 10000))
     assert masked.lines[0] == "The last column of z is never written: the mask or the block leaves it out."

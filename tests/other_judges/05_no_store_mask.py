@@ -41,7 +41,7 @@ def matmul_kernel(
 
 
 def stages_that_fit(device):
-    """How many pairs of pieces of a and b are under way at a time: 4 where shared memory has room for them, else 3.
+    """How many pairs of tiles of a and b are under way at a time: 4 where shared memory has room for them, else 3.
 
     sm_90 (H100) and sm_100 (B200) multiply from shared memory, so all pairs lie there. Others hold one in registers.
     """

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 BLOCK_M = 128  # queries of one program
-BLOCK_N = 64  # keys of one turn
+BLOCK_N = 64  # keys of one iteration
 
 
 @triton.jit
@@ -35,7 +35,7 @@ def attention_kernel(
         v = tl.load(v_ptr + keys[:, None] * stride_vn + d[None, :] * stride_vd, mask=keys[:, None] < N, other=0.0)
         s = (tl.dot(q, k) * to_base_2).to(tl.float16).to(tl.float32)
         s = tl.where(keys[None, :] < N, s, -float("inf"))
-        larger = tl.maximum(greatest, tl.max(s, 1))  # every tile has a key, so it is finite from the first turn on
+        larger = tl.maximum(greatest, tl.max(s, 1))  # every tile has a key, so it is finite from the first iteration on
         p = tl.exp2(s - larger[:, None])
         factor = tl.exp2(greatest - larger)
         total = total * factor + tl.sum(p, 1)

@@ -26,7 +26,7 @@ from grader.explain.mistakes.of_any_operation import (
     updated_twice,
     whole_inputs,
 )
-from grader.explain.mistakes.of_walks import carried_over, nothing_later
+from grader.explain.mistakes.of_tile_loops import carried_over, nothing_later
 from grader.numerics.arguments import Argument, exact
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations.bounds import size_of_terms, tolerance

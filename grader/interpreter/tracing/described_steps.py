@@ -38,7 +38,7 @@ class _Value:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _Iteration:
     """The begin of an iteration of a loop; number 0 stands for the iterations that were not kept."""
 
     loop: TracedLoop
@@ -58,8 +58,8 @@ def described(tracer: Tracer, others: list[Tracer]) -> list[TracedStep]:
         # Runs that have gone another way from here on are compared no further.
         alike = [(run, twin) for run, twin in twins if twin is not None and _same(one, twin)]
         runs = [run for run, _ in alike]
-        if isinstance(one, _Turn):
-            steps.append(_turn(one))
+        if isinstance(one, _Iteration):
+            steps.append(_iteration(one))
         else:
             steps.append(_step(one, [twin.noted for _, twin in alike if isinstance(twin, _Value)], tracer))
     return _without_means(steps)
@@ -79,38 +79,38 @@ def _goes_on(step: TracedStep, following: TracedStep) -> bool:
     return (step.line, step.variable, step.calls, step.depth) == where
 
 
-def _in_order(passage: TracedPassage, loop: TracedLoop | None = None, depth: int = 0) -> Iterator[_Value | _Turn]:
+def _in_order(passage: TracedPassage, loop: TracedLoop | None = None, depth: int = 0) -> Iterator[_Value | _Iteration]:
     for item in passage.items:
         if isinstance(item, TracedValue):
             yield _Value(item, loop, depth)
             continue
         before = 0
-        for number, turn in item.kept():
+        for number, iteration in item.kept():
             if number > before + 1:
-                yield _Turn(item, depth + 1)
-            yield _Turn(item, depth + 1, number)
-            yield from _in_order(turn, item, depth + 1)
+                yield _Iteration(item, depth + 1)
+            yield _Iteration(item, depth + 1, number)
+            yield from _in_order(iteration, item, depth + 1)
             before = number
 
 
-def _same(one: _Value | _Turn, other: _Value | _Turn) -> bool:
+def _same(one: _Value | _Iteration, other: _Value | _Iteration) -> bool:
     """Returns whether two runs of the program are at the same place."""
-    if isinstance(one, _Turn) and isinstance(other, _Turn):
+    if isinstance(one, _Iteration) and isinstance(other, _Iteration):
         return one.loop.operation is other.loop.operation and one.number == other.number
     if isinstance(one, _Value) and isinstance(other, _Value):
         return one.noted.operation is other.noted.operation and one.noted.place == other.noted.place
     return False
 
 
-def _turn(at: _Turn) -> TracedStep:
+def _iteration(at: _Iteration) -> TracedStep:
     loop = at.loop
     lines = _lines(loop.operation.place, loop.callers)
     kept = len(loop.first)
-    turn, kind = (at.number, "turn") if at.number else (kept + 1, "gap")
-    left_out = loop.turns - kept - len(loop.last)
+    iteration, kind = (at.number, "iteration") if at.number else (kept + 1, "gap")
+    left_out = loop.iterations - kept - len(loop.last)
     return TracedStep(
         kind, loop.operation.place.line, operation=loop.operation.name.removeprefix("scf."), calls=lines,
-        depth=at.depth, turn=turn, turns=loop.turns if at.number else left_out,
+        depth=at.depth, iteration=iteration, iterations=loop.iterations if at.number else left_out,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from grader.interpreter.known_operations import entry_of
 from grader.ttir.module import Operation, SourcePlace, Type
 from grader.wire.messages import LoggedAccess
 
-MOST_TURNS = 3  # iterations of a loop: that many of the first, and of the last
+MOST_ITERATIONS = 3  # iterations of a loop: that many of the first, and of the last
 MOST_HELD = 256 << 20  # bytes of arrays; what comes later is not kept
 LOOPS = ("scf.for", "scf.while")
 
@@ -61,21 +61,21 @@ class TracedLoop:
     callers: tuple[SourcePlace, ...]
     first: list[TracedPassage] = field(default_factory=list)
     last: deque[TracedPassage] = field(default_factory=deque)
-    turns: int = 0
+    iterations: int = 0
 
     def add(self, passage: TracedPassage) -> TracedPassage | None:
         """Adds an iteration. Returns the iteration that is not kept any more, or None."""
-        self.turns += 1
-        if len(self.first) < MOST_TURNS:
+        self.iterations += 1
+        if len(self.first) < MOST_ITERATIONS:
             self.first.append(passage)
             return None
         self.last.append(passage)
-        return self.last.popleft() if len(self.last) > MOST_TURNS else None
+        return self.last.popleft() if len(self.last) > MOST_ITERATIONS else None
 
     def kept(self) -> Iterator[tuple[int, TracedPassage]]:
         """Yields the number, from 1, and the passage of each iteration that is kept, in order."""
         yield from enumerate(self.first, 1)
-        yield from enumerate(self.last, self.turns - len(self.last) + 1)
+        yield from enumerate(self.last, self.iterations - len(self.last) + 1)
 
 
 class Tracer:
@@ -131,7 +131,7 @@ class Tracer:
 
     def _leave(self, operation: Operation) -> None:
         loop = self._loops.pop()
-        if loop is not None and loop.turns:
+        if loop is not None and loop.iterations:
             self._open.pop()
         if operation.name == "tt.call":
             self._callers = self._callers[:-1]
@@ -144,7 +144,7 @@ class Tracer:
         if self._arguments_follow:
             kind, self._arguments_follow = "parameter", False
         elif loop is not None and block.block is loop.operation.regions[0][0]:
-            if loop.turns:
+            if loop.iterations:
                 self._open.pop()
             passage, kind = TracedPassage(), "carried"
             forgotten = loop.add(passage)
@@ -188,4 +188,4 @@ def _values_of(operation: Operation, operands: list[Any], out: Any) -> list[tupl
 
 def _held(passage: TracedPassage) -> int:
     loops = (item for item in passage.items if isinstance(item, TracedLoop))
-    return passage.held + sum(_held(turn) for loop in loops for _, turn in loop.kept())
+    return passage.held + sum(_held(iteration) for loop in loops for _, iteration in loop.kept())

@@ -1,4 +1,4 @@
-"""A walk up a ladder: times each rung on the GPU here, or counts it, and the learner's own kernel if it is right."""
+"""A climb of a ladder: times each rung on the GPU here, or counts it, and the learner's own kernel if it is right."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def _program(usual: TracedProgram, exact: TracedProgram) -> TracedProgram:
 
 
 def _place(step: TracedStep) -> tuple:
-    return step.kind, step.line, step.variable, step.operation, tuple(step.calls), step.turn, step.turns
+    return step.kind, step.line, step.variable, step.operation, tuple(step.calls), step.iteration, step.iterations
 
 
 def _shown(step: TracedStep) -> tuple:

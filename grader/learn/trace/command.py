@@ -47,7 +47,7 @@ def trace(
     """Carries your kernel out and shows what each line makes, in one program of the grid. No GPU is needed.
 
     After a failed run it opens at the call, the program and the line that failed; else it shows a small example. On a
-    terminal, keys go from line to line, from turn to turn of a loop and from program to program.
+    terminal, keys go from line to line, through the iterations of a loop and from program to program.
 
     \b
     Example:  course trace 03 --program 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from grader.wire.traced_program import TracedProgram
 
 TICK = 0.5  # seconds, after which a change of the terminal's size is seen
-KEYS = "n next line   b back   t next turn   r turn before   p next program   o program before   l next launch   q quit"
+KEYS = "n next line   b back   i next iteration   u before   p next program   o before   l next launch   q quit"
 LEAST_SOURCE, MOST_SOURCE = 30, 58  # columns
 
 
@@ -60,14 +60,14 @@ class Screen:
         """Carries a key out. Returns False for a key without a meaning."""
         if key in "nb":
             self.at = min(max(self.at + (1 if key == "n" else -1), 0), len(self.stops) - 1)
-        elif key in "tr":
-            self.at = turn_from(self.stops, self.at, 1 if key == "t" else -1)
+        elif key in "iu":
+            self.at = iteration_from(self.stops, self.at, 1 if key == "i" else -1)
         elif key in "po":
             self._open(other_programs(self.traced, 1 if key == "p" else -1))
         elif key == "l":
             self.launch = (self.launch + 1) % len(self.reply.traced)
             self._open(tuple(self.traced.program))
-        return key in "nbtrpol"
+        return key in "nbiupol"
 
     def draw(self, width: int, height: int) -> None:
         from grader.show.terminal import console
@@ -105,7 +105,7 @@ class Screen:
     def _details(self) -> list[Line]:
         """Returns all values that the current line has made, and the meaning of their marks."""
         stop = self.stops[self.at]
-        loops = "".join(f", turn {turn.turn} of {turn.turns} of the loop in line {turn.line}" for turn in stop.path)
+        loops = "".join(f", iteration {one.number} of {one.of} of the loop in line {one.line}" for one in stop.path)
         note = f", {stop.note}" if stop.note and not stop.path else ""
         lines: list[Line] = [[(f"Line {stop.line}{loops}{note}", "quiet")]]
         for name, step in stop.told:
@@ -116,8 +116,8 @@ class Screen:
         return lines
 
 
-def turn_from(stops: list[Stop], at: int, step: int) -> int:
-    """Returns the stop at the same line in the next turn of its loop (step 1) or the turn before (-1), or else `at`."""
+def iteration_from(stops: list[Stop], at: int, step: int) -> int:
+    """Returns the stop at the same line in the loop's next iteration (step 1) or the one before (-1), or else `at`."""
     now = stops[at]
     if not now.path:
         return at
@@ -130,7 +130,7 @@ def turn_from(stops: list[Stop], at: int, step: int) -> int:
 
 
 def values_beside(stops: list[Stop], at: int) -> dict[int, Line]:
-    """Returns the values that each line made last, up to the stop `at`; values of another turn are quiet."""
+    """Returns the values that each line made last, up to the stop `at`; values of another iteration are quiet."""
     values: dict[int, Line] = {}
     for stop in stops[: at + 1]:
         if line := beside(stop):

@@ -36,20 +36,20 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Iteration:
     line: int
-    turn: int
-    turns: int
+    number: int
+    of: int
 
 
 @dataclass
 class Stop:
     statement: Statement
     calls: tuple[int, ...] = ()
-    path: tuple[Turn, ...] = ()  # turns of the loops around it
+    path: tuple[Iteration, ...] = ()  # iterations of the loops around it
     steps: list[TracedStep] = field(default_factory=list)
     note: str = ""
-    follows: bool = False  # it begins a turn, and the turn before was not left out
+    follows: bool = False  # it begins an iteration, and the iteration before was not left out
 
     @property
     def line(self) -> int:
@@ -86,7 +86,7 @@ class Stop:
         return self.line <= line <= self.statement.end
 
     def is_stale_at(self, other: Stop) -> bool:
-        """Returns True if this stop belongs to another turn of a loop than the stop `other`."""
+        """Returns True if this stop belongs to another iteration of a loop than the stop `other`."""
         return any(own != now for own, now in zip(self.path, other.path))
 
 
@@ -172,34 +172,34 @@ def first_of(stops: Sequence[Stop], line: int) -> int:
     return next((n for n, stop in enumerate(stops) if line and stop.is_at(line)), 0)
 
 
-def _turn_text(step: TracedStep) -> str:
-    if step.operation == "while" and step.turn == step.turns:
-        return f"after {step.turn - 1} turns"
-    return f"turn {step.turn} of {step.turns - (step.operation == 'while')}"
+def _iteration_text(step: TracedStep) -> str:
+    if step.operation == "while" and step.iteration == step.iterations:
+        return f"after {step.iteration - 1} iterations"
+    return f"iteration {step.iteration} of {step.iterations - (step.operation == 'while')}"
 
 
 class _Reader:
     def __init__(self, statements: Statements) -> None:
         self.statements = statements
         self.stops: list[Stop] = []
-        self.path: tuple[Turn, ...] = ()
+        self.path: tuple[Iteration, ...] = ()
         self.constants: dict[Statement, TracedStep] = {}
         self.visits: Counter = Counter()
-        self.gap = False  # turns have just been left out
+        self.gap = False  # iterations have just been left out
 
     def read(self, steps: list[TracedStep]) -> list[Stop]:
         self.constants = self._only_constant(steps)
         for step in steps:
-            if step.kind == "turn":
-                turn = Turn(step.line, step.turn, step.turns)
+            if step.kind == "iteration":
+                iteration = Iteration(step.line, step.iteration, step.iterations)
                 self.path = self.path[: step.depth - 1]
                 self._constants_before(self.statements.at(step.line), tuple(step.calls))
-                self.path, before = (*self.path, turn), self.gap
-                self._stop(step, _turn_text(step))
-                self.stops[-1].follows, self.gap = step.turn > 1 and not before, False
+                self.path, before = (*self.path, iteration), self.gap
+                self._stop(step, _iteration_text(step))
+                self.stops[-1].follows, self.gap = step.iteration > 1 and not before, False
             elif step.kind == "gap":
                 self.path, self.gap = self.path[: step.depth - 1], True
-                self._stop(step, f"turns {step.turn} to {step.turn + step.turns - 1} are left out")
+                self._stop(step, f"iterations {step.iteration} to {step.iteration + step.iterations - 1} are left out")
             elif step.kind != "constant" and step.line:
                 self._add(step)
         for stop in self.stops:

@@ -59,7 +59,7 @@ def _print_stop(out: Console, call: CallToTrace, stop: Stop, mark: str) -> None:
     for number in range(stop.line, stop.statement.end + 1):
         text = submission.indented(number)
         note = f"   # {stop.note}" if stop.note and number == stop.line else ""
-        if text.strip() and (number == stop.line or stop.note in ("", "turn 1")):
+        if text.strip() and (number == stop.line or stop.note in ("", "iteration 1")):
             out.print(f"{number:>4}{mark} {margin}{text}{note}", style="cyan", markup=False, soft_wrap=True)
     if stop.steps and stop.steps[0].kind == "parameter":
         parameters = "; ".join(plain(full(name, step)[0][:2]) for name, step in stop.told)
@@ -68,7 +68,7 @@ def _print_stop(out: Console, call: CallToTrace, stop: Stop, mark: str) -> None:
     indent = " " * (MARGIN + len(margin) + _indent(submission.indented(stop.line)) + 4)
     for name, step in stop.told:
         if step.kind == "carried" and step.dtype == "pointer" and stop.follows:
-            continue  # it is shown above, where the turn before has made it
+            continue  # it is shown above, where the iteration before has made it
         for line in full(name, step):
             print_line(out, [(indent, ""), *line])
 

@@ -1,4 +1,4 @@
-"""Right: at most three programs, each walks through several blocks."""
+"""Right: at most three programs, each goes through several blocks."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Wrong: each program walks over its elements, one at a time.
+"""Wrong: each program loops over its elements, one at a time.
 
 Finding: scattered
 

@@ -1,4 +1,4 @@
-"""Right: four programs walk through all tiles."""
+"""Right: four programs go through all tiles."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Right: five programs walk through all tiles, z is addressed by its row length."""
+"""Right: five programs go through all tiles, z is addressed by its row length."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Right: groups of eight columns of tiles, a number in the kernel, walked to the right first, then down."""
+"""Right: groups of eight columns of tiles, a number in the kernel, to the right first, then down."""
 
 import torch
 import triton

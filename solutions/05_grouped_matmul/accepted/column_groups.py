@@ -1,4 +1,4 @@
-"""Right: groups of columns of tiles, walked to the right first, then down."""
+"""Right: groups of columns of tiles, to the right first, then down."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Right: at most 16 programs; each walks over every 16th tile, in grouped order."""
+"""Right: at most 16 programs; each goes through every 16th tile, in grouped order."""
 
 import torch
 import triton

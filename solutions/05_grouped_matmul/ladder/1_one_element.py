@@ -1,6 +1,6 @@
 """05, rung 1: one element of c per program.
 
-What: a program walks along one row of a and one column of b, 128 terms at a time, and stores their sum.
+What: a program goes along one row of a and one column of b, 128 terms at a time, and stores their sum.
 Why it is slow: nothing is shared. Each number of a is loaded by 4096 programs, each number of b too, and two
 neighbours of a column lie 8192 bytes apart: of every 32 bytes that are moved for b, 2 are used.
 """

@@ -1,4 +1,4 @@
-"""Right: a program keeps its values of x and walks along the row, tile after tile; at most 3 programs side by side."""
+"""Right: a program keeps its values of x and goes along the row, tile after tile; at most 3 programs side by side."""
 
 import torch
 import triton

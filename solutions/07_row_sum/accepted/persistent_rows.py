@@ -1,4 +1,4 @@
-"""Right: at most 8 programs; each walks over every 8th row."""
+"""Right: at most 8 programs; each goes through every 8th row."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Right: the second walk goes back from the end of the row, whose blocks were read last; powers of 2."""
+"""Right: the second pass goes back from the end of the row, whose blocks were read last; powers of 2."""
 
 import torch
 import triton

@@ -1,5 +1,5 @@
-"""Right: the first block stays in registers while the others are walked, so that short rows are read once; programs
-take several rows."""
+"""Right: the first block stays in registers while a loop goes through the others, so that short rows are read once;
+programs take several rows."""
 
 import torch
 import triton

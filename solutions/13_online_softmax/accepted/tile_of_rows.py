@@ -1,4 +1,4 @@
-"""Right: a program walks along several rows in a 2-D tile, a maximum and a sum for each."""
+"""Right: a program goes along several rows in a 2-D tile, a maximum and a sum for each."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Wrong: the first launch is one program that walks along all of x, as in 13; all others of the GPU stand idle.
+"""Wrong: the first launch is one program that goes along all of x, as in 13; all others of the GPU stand idle.
 
 Finding: traffic
 

@@ -16,8 +16,8 @@ def added(one, other):
 def cumsum_kernel(x_ptr, z_ptr, M, N, stride_xm, stride_xn, stride_zm, stride_zn, BLOCK_N: tl.constexpr):
     row = tl.program_id(0)
     carry = 0.0
-    for turn in range(tl.cdiv(N, BLOCK_N)):
-        cols = turn * BLOCK_N + tl.arange(0, BLOCK_N)
+    for iteration in range(tl.cdiv(N, BLOCK_N)):
+        cols = iteration * BLOCK_N + tl.arange(0, BLOCK_N)
         x = tl.load(x_ptr + row * stride_xm + cols * stride_xn, mask=cols < N, other=0.0).to(tl.float32)
         scanned = tl.associative_scan(x, 0, added)
         tl.store(z_ptr + row * stride_zm + cols * stride_zn, scanned + carry, mask=cols < N)

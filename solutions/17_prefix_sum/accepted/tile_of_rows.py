@@ -1,4 +1,4 @@
-"""Right: a program walks along several rows in a 2-D tile, with a carry for each; short rows keep it busy."""
+"""Right: a program goes along several rows in a 2-D tile, with a carry for each; short rows keep it busy."""
 
 import torch
 import triton

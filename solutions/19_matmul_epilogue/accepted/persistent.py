@@ -1,4 +1,4 @@
-"""Right: programs walk over the tiles, so that one grid suits every configuration; a model of the time prunes them."""
+"""Right: programs loop over the tiles, so that one grid suits every configuration; a model of the time prunes them."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Right: each program makes its descriptors before its walk, in memory that an allocator provides."""
+"""Right: each program makes its descriptors before its loop, in memory that an allocator provides."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Right: each program makes its descriptors once, walks over tiles in one flattened loop, and stores c in halves."""
+"""Right: each program makes its descriptors once, goes through tiles in one flattened loop, and stores c in halves."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Right: acc is the finished result of the keys so far in every turn, and p is divided by l before it is rounded.
+"""Right: acc is the finished result of the keys so far in every iteration, and p is divided by l before it is rounded.
 
 As the first FlashAttention had it: what is there gets the share of the old sum in the new one.
 """

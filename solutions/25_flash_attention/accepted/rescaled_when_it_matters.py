@@ -1,5 +1,5 @@
 """Right: the maximum that p is measured against moves only when scores exceed it by more than 8 in base 2, so that most
-turns rescale nothing; p may be up to 256 then, which fp16 holds as well. As FlashAttention 4 has it."""
+iterations rescale nothing; p may be up to 256 then, which fp16 holds as well. As FlashAttention 4 has it."""
 
 import torch
 import triton

@@ -1,8 +1,8 @@
-"""25, rung 10: the sum of a row is added up across lanes once, after the walk.
+"""25, rung 10: the sum of a row is added up across lanes once, after the loop.
 
 What: l is eight sums for each row, of every eighth key, and is added up at the end; 64 queries to a program, 4 warps.
-Why: a row lies in the registers of four threads. Every eighth key lies in a single thread, so a turn adds without an
-exchange between threads. And two programs of this size share a multiprocessor: one multiplies during the other's
+Why: a row lies in the registers of four threads. Every eighth key lies in a single thread, so an iteration adds without
+an exchange between threads. And two programs of this size share a multiprocessor: one multiplies during the other's
 softmax.
 """
 
@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 BLOCK_M = 64  # queries of one program
-BLOCK_N = 64  # keys of one turn
+BLOCK_N = 64  # keys of one iteration
 
 
 @triton.jit

@@ -1,6 +1,6 @@
 """25, rung 2: one query per program, products by sums.
 
-What: a program walks along the keys of its head, 64 at a time, with the maximum, l and acc of one query.
+What: a program goes through the keys of its head, 64 at a time, with the maximum, l and acc of one query.
 Why it is slow: nothing of size M x N is in memory any more, but every program reads all of k and v of its head, and
 its sums of products run on no tensor core.
 """
@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_N = 64  # keys of one turn
+BLOCK_N = 64  # keys of one iteration
 
 
 @triton.jit

@@ -1,7 +1,7 @@
 """25, rung 8: whole tiles without a mask, and the last one by itself.
 
-What: the loop ends before a tile that is not full; what is left of the keys is one more turn, with masks.
-Why: in all turns but the last one every comparison with N, and every choice between a score and -inf, has one answer.
+What: the loop ends before a tile that is not full; what is left of the keys is one more iteration, with masks.
+Why: in all iterations but the last every comparison with N, and every choice between a score and -inf, has one answer.
 """
 
 import torch
@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 BLOCK_M = 128  # queries of one program
-BLOCK_N = 64  # keys of one turn
+BLOCK_N = 64  # keys of one iteration
 
 
 @triton.jit

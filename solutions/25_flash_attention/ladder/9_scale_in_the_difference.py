@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 BLOCK_M = 128  # queries of one program
-BLOCK_N = 64  # keys of one turn
+BLOCK_N = 64  # keys of one iteration
 
 
 @triton.jit

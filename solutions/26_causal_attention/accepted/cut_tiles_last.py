@@ -1,6 +1,6 @@
 """Right: tiles that all queries see have no mask; those that the rule cuts come before and after them.
 
-As libraries have it: three parts of one walk, of which the middle one compares nothing; the longest walks start first.
+As libraries have it: three parts of one loop, of which the middle one compares nothing; the longest loops start first.
 It is the last rung of `course ladder 26` too.
 """
 

@@ -28,8 +28,8 @@ def attention_dkdv_kernel(
     to_base_2 = scale * 1.4426950408889634
     dk = tl.zeros((BLOCK_N, D), tl.float32)
     dv = tl.zeros((BLOCK_N, D), tl.float32)
-    for turn in range(tl.cdiv(M, BLOCK_M)):
-        rows = turn * BLOCK_M + tl.arange(0, BLOCK_M)
+    for iteration in range(tl.cdiv(M, BLOCK_M)):
+        rows = iteration * BLOCK_M + tl.arange(0, BLOCK_M)
         q = tl.load(q_ptr + rows[:, None] * stride_qm + d[None, :] * stride_qd, mask=rows[:, None] < M, other=0.0)
         do = tl.load(do_ptr + rows[:, None] * stride_dom + d[None, :] * stride_dod, mask=rows[:, None] < M, other=0.0)
         lse = tl.load(lse_ptr + rows, mask=rows < M, other=0.0) * 1.4426950408889634
@@ -65,8 +65,8 @@ def attention_dq_kernel(
     v_ptr += b * stride_vb + h * stride_vh
     to_base_2 = scale * 1.4426950408889634
     dq = tl.zeros((BLOCK_M, D), tl.float32)
-    for turn in range(tl.cdiv(N, BLOCK_N)):
-        keys = turn * BLOCK_N + tl.arange(0, BLOCK_N)
+    for iteration in range(tl.cdiv(N, BLOCK_N)):
+        keys = iteration * BLOCK_N + tl.arange(0, BLOCK_N)
         k = tl.load(k_ptr + keys[:, None] * stride_kn + d[None, :] * stride_kd, mask=keys[:, None] < N, other=0.0)
         v = tl.load(v_ptr + keys[:, None] * stride_vn + d[None, :] * stride_vd, mask=keys[:, None] < N, other=0.0)
         p = tl.exp2(tl.dot(q, tl.trans(k)) * to_base_2 - lse[:, None])

@@ -1,4 +1,4 @@
-"""Right: the grid's second axis chooses between keys and values, in one launch; programs walk over the tokens."""
+"""Right: the grid's second axis chooses between keys and values, in one launch; programs go through the tokens."""
 
 import triton
 import triton.language as tl

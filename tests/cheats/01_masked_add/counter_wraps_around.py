@@ -1,4 +1,4 @@
-"""Cheat: after the only turn of a loop its counter leaves its type, and the loop goes on for ever.
+"""Cheat: after the only iteration of a loop its counter leaves its type, and the loop goes on for ever.
 
 Rejected with: The counter of the loop in line ... leaves its type
 """

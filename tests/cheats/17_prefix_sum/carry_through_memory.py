@@ -1,4 +1,4 @@
-"""Cheat: each turn of a pipelined loop loads the carry that the turn before has stored, and begins before the store.
+"""Cheat: each iteration of a pipelined loop loads the carry that the one before stores, and begins before that store.
 
 Rejected with: The load in line ... reads what an earlier iteration has stored in line
 """

@@ -1,4 +1,4 @@
-"""Mistakes of programs that walk over several tiles: something of one tile is still there in the next."""
+"""Mistakes of programs that loop over several tiles: something of one tile is still there in the next."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MOST_TILES = 256
 Part = tuple[slice, slice]
 
 
-class OfWalks(Sentence):
-    """Sentences about programs that walk over several tiles."""
+class OfTileLoops(Sentence):
+    """Sentences about programs that loop over several tiles."""
 
     CARRIED_OVER = (
         "A tile of {name} also holds what its program computed for the tile before: what is summed up for a tile has "
@@ -48,7 +48,7 @@ def carried_over(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothe
             result[mine] = ref[mine] + out[theirs]
             lost[mine] = out[theirs].abs() * UNIT_ROUNDOFF[evidence.wanted.dtype]
     if found:
-        yield Hypothesis(Cause.CARRIED_OVER, OfWalks.CARRIED_OVER(name=evidence.returns), result, lost)
+        yield Hypothesis(Cause.CARRIED_OVER, OfTileLoops.CARRIED_OVER(name=evidence.returns), result, lost)
 
 
 def nothing_later(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]:
@@ -63,7 +63,7 @@ def nothing_later(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypoth
         for part in wrong:
             result[part] = 0
     if found:
-        yield Hypothesis(Cause.CARRIED_OVER, OfWalks.NOTHING_LATER(), result, torch.zeros_like(result))
+        yield Hypothesis(Cause.CARRIED_OVER, OfTileLoops.NOTHING_LATER(), result, torch.zeros_like(result))
 
 
 def _by_program(evidence: Compared) -> dict[int, list[Part]]:

@@ -29,7 +29,7 @@ def attention_delta_kernel(o_ptr, do_ptr, delta_ptr, H, M, sb, sh, sm, sd, D: tl
 
 
 @triton.jit
-def attention_walks_kernel(
+def attention_loops_kernel(
     q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, dk_ptr, dv_ptr, scale, H, M, N,
     stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd, stride_dob, stride_doh, stride_dom, stride_dod,
@@ -84,7 +84,7 @@ def attention_backward(q, k, v, o, lse, do):
     delta = torch.empty((B, H, M), dtype=torch.float32, device=q.device)
     attention_delta_kernel[(triton.cdiv(M, BLOCK_N), B * H)](o, do, delta, H, M, *do.stride(), D=D, ROWS=BLOCK_N)
     grid = (triton.cdiv(max(M, N), BLOCK_N), B * H)
-    attention_walks_kernel[grid](
+    attention_loops_kernel[grid](
         q, k, v, do, lse, delta, dq, dk, dv, D**-0.5, H, M, N,
         *q.stride(), *k.stride(), *v.stride(), *do.stride(), D=D, STEP=BLOCK_M, OWN=BLOCK_N, num_warps=8, num_stages=1,
     )  # fmt: skip
