@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
+from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
-from grader.operations.evidence import Evidence
 from grader.sentences import Said, Sentence
 from grader.submission.text import calls_of
 from grader.wire.messages import ASSUME, COUNTER, GATHER, MAX_CONSTANCY, MAX_CONTIGUOUS, MULTIPLE_OF, UNALIGNED

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
+from grader.explain.evidence import in_line, source_line
 from grader.explain.refused_by_compiler import compiler_refusal
 from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict, failed
 from grader.gpu.compiled_facts import WIDEST, Facts, GlobalAccess, facts_of
 from grader.gpu.overwritten_tiles import OverwrittenTile
 from grader.gpu.plan import Plan
-from grader.operations.evidence import in_line, source_line
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import Failure, GpuModel

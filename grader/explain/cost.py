@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line, the_only
 from grader.explain.verdict import PASS, Verdict, failed
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
-from grader.operations.evidence import source_line, the_only
 from grader.sentences import Fields, Said, Sentence, count_text
 from grader.submission.text import Submission
 from grader.ttir.kernel_facts import KernelFacts

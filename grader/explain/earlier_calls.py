@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict
-from grader.operations.evidence import source_line
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.recorded_call import Recipe, RecordedCall, RecordedKernel

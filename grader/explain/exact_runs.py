@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.operations.evidence import in_line
+from grader.explain.evidence import in_line
 from grader.sentences import Said, Sentence
 from grader.ttir.exact_text import NoExactRun, Why
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
+from grader.explain.evidence import in_line, source_line
 from grader.explain.launch_arguments import launch_arguments
 from grader.explain.out_of_time import out_of_time
 from grader.explain.tuning_results import tuning_result
 from grader.explain.verdict import Verdict, failed
-from grader.operations.evidence import in_line, source_line
 from grader.processes.faults import ChildEnded
 from grader.sentences import Said, Sentence
 from grader.submission.kernel_names import Refused

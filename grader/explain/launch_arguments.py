@@ -6,8 +6,8 @@ import ast
 import re
 
 from grader.course.exercise import in_words
+from grader.explain.evidence import in_line
 from grader.explain.slips import misplaced_arguments
-from grader.operations.evidence import in_line
 from grader.sentences import Said, Sentence
 from grader.submission.nodes import all_parameters, calls_in, covers
 from grader.submission.text import Submission, calls_of, kernels_of, launches_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
+from grader.explain.evidence import Compared
 from grader.explain.values import first_wrong
 from grader.explain.verdict import Verdict, failed
 from grader.explain.written_tiles import tile_map
-from grader.operations.evidence import Compared
 from grader.sentences import Sentence
 
 

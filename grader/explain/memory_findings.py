@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.explain.causes import Cause
+from grader.explain.evidence import Evidence, Place, the_only
 from grader.explain.verdict import Verdict, failed
 from grader.explain.written_tiles import begins_a_tile
-from grader.operations.evidence import Evidence, Place, the_only
 from grader.sentences import Said, Sentence, Value, count_text
 from grader.submission.nodes import calls_in, covers, is_method_call, whole_number
 from grader.submission.text import call_at, calls_in_line, descriptors_made

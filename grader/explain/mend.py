@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from grader.explain.evidence import source_line
 from grader.explain.verdict import FAIL, Verdict
-from grader.operations.evidence import source_line
 from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
 

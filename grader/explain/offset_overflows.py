@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
+from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
-from grader.operations.evidence import Evidence
 from grader.sentences import Fields, Said, Sentence
 from grader.wire.reply import Overflow
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
+from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
-from grader.operations.evidence import Evidence
 from grader.sentences import Sentence
 from grader.wire.messages import LeftOpen, OpenKind
 

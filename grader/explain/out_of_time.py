@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict, failed
-from grader.operations.evidence import source_line
 from grader.processes.faults import ChildEnded
 from grader.sentences import Said, Sentence
 from grader.submission.nodes import covers, last_line

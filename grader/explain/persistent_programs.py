@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from grader.explain.evidence import Evidence
 from grader.explain.written_tiles import as_matrix, begins_a_tile
 from grader.operations.comparison import first_index
-from grader.operations.evidence import Evidence
 from grader.sentences import Said, Sentence
 from grader.wire.messages import MULTIPROCESSORS
 

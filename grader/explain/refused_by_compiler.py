@@ -9,11 +9,11 @@ import re
 from grader.course.exercise import Exercise
 from grader.explain import foreign_kernels
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
 from grader.explain.failures import kernel_mistake, shortened
 from grader.explain.loop_variables import CHANGES, loop_variable
 from grader.explain.unknown_names import unknown_name
 from grader.explain.verdict import Verdict, failed
-from grader.operations.evidence import source_line
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission, descriptors_made, line_of_division
 from grader.wire.messages import Failure, GpuModel

@@ -8,9 +8,9 @@ import torch
 
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
+from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
 from grader.operations.comparison import Comparison
-from grader.operations.evidence import Evidence
 from grader.sentences import Sentence
 
 

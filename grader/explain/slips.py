@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from grader.explain.causes import Cause
+from grader.explain.evidence import Place, source_line
 from grader.explain.verdict import Verdict
-from grader.operations.evidence import Place, source_line
 from grader.sentences import Said, Sentence
 from grader.submission.nodes import (
     Node,

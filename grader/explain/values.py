@@ -7,6 +7,8 @@ import torch
 from grader.course.exercise import in_words
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
+from grader.explain.evidence import Compared, the_only
+from grader.explain.hypothesis import Hypothesis
 from grader.explain.mistakes.match import matching_hypotheses
 from grader.explain.unwritten import tail_start, unwritten
 from grader.explain.verdict import ORDINARY, SPECIAL, Verdict, failed
@@ -15,8 +17,6 @@ from grader.numerics.arguments import exact
 from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations.bounds import size_of_terms
-from grader.operations.evidence import Compared, the_only
-from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Fields, Said, Sentence
 from grader.wire.reply import Writers
 

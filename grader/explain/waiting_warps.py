@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict, failed
 from grader.gpu.warp_order import Conflict
-from grader.operations.evidence import source_line
 from grader.sentences import Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import Meeting

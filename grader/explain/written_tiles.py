@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import torch
 
+from grader.explain.evidence import Compared, number_text
 from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, MapTile, TileMap, index_of
-from grader.operations.evidence import Compared, number_text
 from grader.wire.reply import Writers
 
 MOST_TILES = 1024  # of a map

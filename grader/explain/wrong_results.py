@@ -10,8 +10,8 @@ from grader.course.exercise import Exercise
 from grader.course.trial import short_dtype
 from grader.course.wanted_results import Wanted
 from grader.explain.causes import Cause
+from grader.explain.evidence import source_line
 from grader.explain.verdict import Verdict, failed
-from grader.operations.evidence import source_line
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import Submission
 from grader.wire.messages import DTYPE_BYTES

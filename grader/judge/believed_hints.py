@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grader.explain.broken_promises import broken, harmless
+from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict
 from grader.operations.comparison import bits_of, other_bits
-from grader.operations.evidence import Evidence
 from grader.wire.messages import MAX_CONTIGUOUS, UNALIGNED
 from grader.wire.reply import Reply, WideAccess
 

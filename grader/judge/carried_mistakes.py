@@ -19,10 +19,10 @@ import torch
 from grader.course.mistakes import Advice, Mistake, advice_of, mistakes_of
 from grader.course.trial import Trial, short_dtype
 from grader.course.wanted_results import wanted_of
+from grader.explain.hypothesis import Hypothesis
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, numbers_of, tensors_of
 from grader.operations.comparison import is_right
-from grader.operations.hypothesis import Hypothesis
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.sentences import Said, Value
 from grader.ttir.exact_text import NoExactRun

@@ -25,6 +25,7 @@ from grader.explain import (
     second_calls,
 )
 from grader.explain.causes import Cause
+from grader.explain.evidence import Compared, Evidence, compared
 from grader.explain.memory_findings import memory_verdict
 from grader.explain.values import value_verdict
 from grader.explain.verdict import PASS, Verdict
@@ -39,7 +40,6 @@ from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT, UNJUDGED
 from grader.operations.comparison import compare, other_bits
-from grader.operations.evidence import Compared, Evidence, compared
 from grader.processes.faults import ChildEnded
 from grader.sentences import StatedSentence
 from grader.ttir.exact_text import NoExactRun

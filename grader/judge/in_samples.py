@@ -25,6 +25,7 @@ from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.course.trial import Trial, short_dtype
 from grader.explain import offset_overflows, sampled_results
+from grader.explain.evidence import Evidence
 from grader.explain.verdict import FAIL, NOT_RUN, SKIPPED, UNJUDGED, Verdict
 from grader.explain.written_tiles import program_index
 from grader.judge.history import Kernels
@@ -35,7 +36,6 @@ from grader.numerics.data_sets import TOGETHER, Data, generator_for, seed_place
 from grader.numerics.drawn_pages import ENTRIES, entries_in
 from grader.numerics.layouts import CONTIGUOUS
 from grader.operations.comparison import compare
-from grader.operations.evidence import Evidence
 from grader.wire.messages import MULTIPROCESSORS
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import PlannedLaunch, steps_with

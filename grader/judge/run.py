@@ -15,6 +15,7 @@ from grader.compiler.machine_code import MachineCode
 from grader.course.folder import Folder
 from grader.course.regions import empty_regions, given_lines
 from grader.course.trial import Trial
+from grader.explain.evidence import the_only
 from grader.explain.reached_lines import Lines
 from grader.gpu.models import DEFAULT_MODEL, AmdModel
 from grader.gpu.plan import PackedPlan
@@ -26,7 +27,6 @@ from grader.judge.packed_calls import PackedCall
 from grader.judge.speed_rule import EarlierShares
 from grader.judge.work_ahead import Foreseen, in_drawn_order
 from grader.numerics.arguments import Argument, numbers_of, tensors_of, without_values
-from grader.operations.evidence import the_only
 from grader.processes.bubblewrap import FRONT_END, SUBMISSION
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.front_end_process import FrontEnd

@@ -27,7 +27,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-_OF_ALL = ("__init__", "bounds", "comparison", "evidence", "hypothesis")
+_OF_ALL = ("__init__", "bounds", "comparison")
 
 
 @functools.cache

@@ -15,6 +15,8 @@ from itertools import chain
 import torch
 
 from grader.explain.causes import Cause
+from grader.explain.evidence import Compared
+from grader.explain.hypothesis import Hypothesis
 from grader.explain.mistakes.of_any_operation import (
     WIDER_THAN_FP32,
     first_blocks,
@@ -30,8 +32,6 @@ from grader.explain.mistakes.of_tile_loops import carried_over, nothing_later
 from grader.numerics.arguments import Argument, exact
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
 from grader.operations.bounds import size_of_terms, tolerance
-from grader.operations.evidence import Compared
-from grader.operations.hypothesis import Hypothesis
 
 TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake
 # By how much the exact runs of two kernels with one formula may differ: constants have the digits of fp32.

@@ -11,10 +11,10 @@ import torch
 
 from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
+from grader.explain.evidence import Compared
+from grader.explain.hypothesis import Hypothesis, reread, supposed
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.roundoff import EXACT
-from grader.operations.evidence import Compared
-from grader.operations.hypothesis import Hypothesis, reread, supposed
 from grader.sentences import Said, Sentence
 
 MOST_PLACES = 1 << 22  # elements of a tensor whose places are listed

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import torch
 
 from grader.explain.causes import Cause
+from grader.explain.evidence import Compared
+from grader.explain.hypothesis import Hypothesis
 from grader.explain.written_tiles import tiles_of
 from grader.numerics.arguments import Argument
 from grader.numerics.roundoff import UNIT_ROUNDOFF
-from grader.operations.evidence import Compared
-from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Sentence
 
 MOST_TILES = 256

@@ -14,7 +14,7 @@ from grader.operations.bounds import arithmetic
 from grader.sentences import Said
 
 if TYPE_CHECKING:
-    from grader.operations.evidence import Evidence
+    from grader.explain.evidence import Evidence
 
 
 Result = torch.Tensor | tuple[torch.Tensor, ...]  # float64 or int64: the result that is looked at, or all results

@@ -12,9 +12,9 @@ from grader.course.exercise import Exercise
 from grader.course.mistakes import Advice
 from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted
+from grader.explain.hypothesis import Hypothesis
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.operations.comparison import Comparison, compare
-from grader.operations.hypothesis import Hypothesis
 from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
 from grader.ttir.kernel_facts import KernelFacts, Rounding
