@@ -4,7 +4,23 @@ from importlib import import_module
 
 _HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.course.exercise")
 _HOME |= {"Elements": "grader.explain.cost", "in_pages": "grader.numerics.paged_data"}
-_HOME |= {"made": "grader.numerics.arguments"}
+_HOME |= {"made": "grader.numerics.arguments", "RoundingModel": "grader.numerics.bounds"}
+_HOME |= dict.fromkeys(("FLUSHED", "U32"), "grader.numerics.roundoff")
+_HOME |= dict.fromkeys(
+    (
+        "ATTENTION",
+        "LOG_SUM_EXP",
+        "PRODUCT",
+        "SOFTMAX",
+        "by_heads",
+        "error_of_scores",
+        "error_of_sum",
+        "rounding_of_lse",
+        "rounding_of_o",
+        "scores",
+    ),
+    "grader.numerics.rounding_models",
+)
 _HOME |= dict.fromkeys(
     ("a_code_each", "cancelling", "cancelling_down", "cancelling_rows", "codes"), "grader.numerics.exact_data"
 )

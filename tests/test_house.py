@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from grader import operations
 from grader.course.folder import all_folders, load_test_file
 from tests.conftest import ROOT
 
@@ -88,19 +87,15 @@ def test_only_places_counts_the_parents_of_its_path():
     assert counting == [PACKAGE / "places.py"]
 
 
-def test_the_grader_knows_no_exercise_and_only_its_own_file_an_operation():
+def test_the_grader_knows_no_exercise():
     """An exercise adds files and edits none: what is said of it stands in these. The demo shows one exercise."""
     folders = all_folders(ROOT)
-    names = {folder.name for folder in folders} | set(operations.names()) | {folder.id for folder in folders}
+    names = {folder.name for folder in folders} | {folder.id for folder in folders}
     names |= {load_test_file(folder).exercise.entry for folder in folders}
     of_others = {"softmax", "cumsum", "transpose", "matmul"}  # what a kernel may call, a method of torch's, an anchor
     for path in (ROOT / "grader").rglob("*.py"):
-        if path.is_relative_to(ROOT / "grader" / "operations") or path == ROOT / "grader" / "learn" / "demo.py":
+        if path == ROOT / "grader" / "learn" / "demo.py":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names - of_others:
                 raise AssertionError(f"{path}:{node.lineno} knows {node.value!r}")
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("grader.operations."):
-                known = {"bounds", "comparison"}
-                named = node.module.removeprefix("grader.operations.")
-                assert named in known, f"{path}:{node.lineno}"

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from grader import (
+    SOFTMAX,
     Example,
     Exercise,
     any_strides,
@@ -25,7 +26,7 @@ exercise = Exercise(
     entry="softmax",
     reference=lambda x: torch.softmax(x, dim=-1),  # called in float64
     returns="z",
-    bound="softmax",  # how much rounding a right kernel may show
+    bound=SOFTMAX,  # how much rounding a right kernel may show
     minutes=25,
     presumes=("01_masked_add", "02_strided_blocks"),
     example=Example(normal(3, 5)),

@@ -3,8 +3,10 @@
 import pytest
 
 from grader import (
+    U32,
     Example,
     Exercise,
+    RoundingModel,
     any_strides,
     around_fp16_max,
     cancelling_rows,
@@ -17,11 +19,27 @@ from grader import (
     upto,
 )
 
+
+def rounding(z, x):
+    """How far rounding may carry a sum, [M]: by at most U32 = 2**-24 of its |terms| for each addition on the longest
+    way through it (N. Higham, Accuracy and Stability of Numerical Algorithms, chapter 4).
+
+    With 64 partial sums, the fewest that a right kernel may keep, this way has N / 64 additions, and 6 to add these
+    sums up in pairs; 2 more pay for what is of second order. More partial sums make the way no longer: 2048 take 11 to
+    be added up, and 8 + N / 64 is 40 once each of them has a term.
+    """
+    return size_of_terms(z, x).mul_((8 + x.shape[-1] / 64) * U32)
+
+
+def size_of_terms(z, x):
+    return x.abs().sum(dim=-1)
+
+
 exercise = Exercise(
     entry="row_sum",
     reference=lambda x: x.sum(dim=-1),  # called in float64
     returns="z",
-    bound="row_sum",  # how much rounding a right kernel may show
+    bound=RoundingModel(rounding, terms=size_of_terms),
     minutes=20,
     presumes=("03_softmax",),
     example=Example(normal(3, 10), BLOCK_N=4),

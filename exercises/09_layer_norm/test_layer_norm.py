@@ -3,9 +3,11 @@
 import pytest
 
 from grader import (
+    U32,
     Example,
     Exercise,
     Result,
+    RoundingModel,
     any_strides,
     between,
     contiguous,
@@ -42,15 +44,64 @@ def tiny(*shape):
     return normal(*shape) * 0.002
 
 
+FEW = 16 * U32  # U32 = 2**-24 is one rounding in fp32: 16 are twice what right kernels of all kinds need
+
+
+def rounding_of_z(z, x, weight, bias, eps):
+    """How far rounding may carry z, [M, N]: the mean errs by few U32 of mean|x|, and its error is divided by the
+    spread; then each product rounds."""
+    sizes = (condition(x, eps)[:, None] + 1) * weight.abs() + bias.abs()
+    scaled = (z - bias).abs_()  # |weight| |x - mean| rstd
+    return sizes.add_(scaled.mul_(1 + of_first_number(x, eps)[:, None])).mul_(FEW)
+
+
+def rounding_of_mean(mean, x, weight, bias, eps):
+    """[M]: blocked sums err by few U32 of their terms' size, and terms may be distances to a row's first number."""
+    return (x.abs().mean(dim=1) + first_distance(x)).mul_(FEW)
+
+
+def rounding_of_rstd(rstd, x, weight, bias, eps):
+    """[M]: the relative error that rounding may give the root of the variance, times rstd."""
+    return (condition(x, eps) + of_first_number(x, eps) + 1).mul_(FEW).mul_(rstd)
+
+
+def condition(x, eps):
+    """mean|x| in units of the spread, [M], by which a relative error of the mean is multiplied.
+
+    T. Chan, G. Golub, R. LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37 (1983): a
+    variance errs by less than that factor times U32, also where it is gathered in a single pass, mean by mean.
+    """
+    return x.abs().mean(dim=1) * root_of_variance(x, eps)
+
+
+def of_first_number(x, eps):
+    """What is added to the error of rstd, [M], in FEW, where distances to a row's first number are summed.
+
+    Right kernels do that. In the same paper, if that number lies k spreads away from the mean, the variance errs 1 +
+    k^2 times as much as with distances to the mean; k reaches 4 in one of many rows. The root halves the error.
+    """
+    return (first_distance(x) * root_of_variance(x, eps)).square_().div_(2)
+
+
+def first_distance(x):
+    """How far the first number of each row lies from the row's mean, [M]; 0 where a row is empty."""
+    return (x[:, :1] - x.mean(dim=1, keepdim=True)).abs_().sum(dim=1)
+
+
+def root_of_variance(x, eps):
+    """rstd, [M]; torch would warn of a variance of nothing, and pytest would show it."""
+    return (x.var(dim=1, correction=0) + eps).rsqrt() if x.numel() else x.new_ones(len(x))
+
+
 exercise = Exercise(
     entry="layer_norm",
     reference=layer_norm_in_float64,  # called in float64
     returns=(
         "z",
-        Result("mean", dtype="float32", bound="layer_norm.mean"),
-        Result("rstd", dtype="float32", bound="layer_norm.rstd"),
+        Result("mean", dtype="float32", bound=RoundingModel(rounding_of_mean)),
+        Result("rstd", dtype="float32", bound=RoundingModel(rounding_of_rstd)),
     ),
-    bound="layer_norm",  # how much rounding a right kernel may show
+    bound=RoundingModel(rounding_of_z),
     minutes=30,
     presumes=("03_softmax",),
     example=Example(normal(3, 5), normal(5), normal(5), 1e-5),

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from grader import (
+    SOFTMAX,
     Example,
     Exercise,
     amid,
@@ -34,7 +35,7 @@ exercise = Exercise(
     entry="softmax",
     reference=lambda x: torch.softmax(x, dim=0),  # called in float64
     returns="z",
-    bound="softmax",  # how much rounding a right kernel may show
+    bound=SOFTMAX,  # how much rounding a right kernel may show
     minutes=35,
     presumes=("13_online_softmax",),
     time_limit=4.0,

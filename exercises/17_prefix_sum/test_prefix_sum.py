@@ -1,10 +1,13 @@
 """17 · Prefix sum: what a right kernel must do."""
 
 import pytest
+import torch
 
 from grader import (
+    U32,
     Example,
     Exercise,
+    RoundingModel,
     any_strides,
     around_fp16_max,
     cancelling_rows,
@@ -18,11 +21,28 @@ from grader import (
     upto,
 )
 
+
+def rounding(z, x):
+    """How far rounding may carry each sum, [M, N]: by at most U32 = 2**-24 of its |terms| so far for each addition on
+    the longest way through it (N. Higham, Accuracy and Stability of Numerical Algorithms, chapter 4).
+
+    A block, of 64 columns at least, is scanned in twice log2 of its columns at most, and a carry goes through an
+    addition for each block before; 2 more pay for what is of second order.
+    """
+    so_far = torch.arange(1, x.shape[-1] + 1, dtype=x.dtype, device=x.device)
+    additions = 2 + 2 * so_far.log2() + so_far / 64
+    return size_of_terms(z, x).mul_(additions * U32)
+
+
+def size_of_terms(z, x):
+    return x.abs().cumsum(dim=-1)
+
+
 exercise = Exercise(
     entry="cumsum",
     reference=lambda x: x.cumsum(dim=-1),  # called in float64
     returns="z",
-    bound="prefix_sum",  # how much rounding a right kernel may show
+    bound=RoundingModel(rounding, terms=size_of_terms),
     minutes=35,
     presumes=("07_row_sum",),
     example=Example(normal(3, 10), BLOCK_N=4),

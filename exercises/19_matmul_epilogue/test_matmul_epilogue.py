@@ -1,14 +1,18 @@
 """19 · Matmul with an epilogue: what a right kernel must do."""
 
 import pytest
+import torch
 from torch.nn.functional import leaky_relu_
 
 from grader import (
+    U32,
     Example,
     Exercise,
+    RoundingModel,
     any_strides,
     cancelling,
     contiguous,
+    error_of_sum,
     integers,
     normal,
     one_hot,
@@ -17,11 +21,28 @@ from grader import (
     upto,
 )
 
+
+def rounding(c, a, b, bias):
+    """How far rounding may carry each element: as far as the sum of products, with the bias as one more term, and then
+    by 2 U32 = 2 * 2**-24 of itself, for the rounded slope and its product.
+
+    Below 0 the error of the sum is multiplied by the slope, but for sums so near to 0 that rounding decides on their
+    side of it.
+    """
+    error = (error_of_sum(a.shape[-1]) + 2) * U32 * size_of_terms(c, a, b, bias)
+    is_below = c < -0.01 * error
+    return torch.where(is_below, 0.01 * error, error) + 2 * U32 * c.abs()
+
+
+def size_of_terms(c, a, b, bias):
+    return a.abs() @ b.abs() + bias.abs()
+
+
 exercise = Exercise(
     entry="linear_leaky_relu",
     reference=lambda a, b, bias: leaky_relu_((a @ b).add_(bias), 0.01),  # called in float64; in place, as c is large
     returns="c",
-    bound="matmul_epilogue",  # fp32 accumulation, bias and activation, one rounding to fp16
+    bound=RoundingModel(rounding, terms=size_of_terms),  # fp32 accumulation, bias and activation, one rounding to fp16
     dtypes=("float16",),
     minutes=35,
     presumes=("05_grouped_matmul",),

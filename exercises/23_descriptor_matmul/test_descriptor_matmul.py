@@ -3,6 +3,7 @@
 import pytest
 
 from grader import (
+    PRODUCT,
     Example,
     Exercise,
     aligned_rows,
@@ -22,7 +23,7 @@ exercise = Exercise(
     entry="matmul",
     reference=lambda a, b: a @ b,  # called in float64
     returns="c",
-    bound="gemm",  # fp32 accumulation, one rounding to fp16
+    bound=PRODUCT,  # fp32 accumulation, one rounding to fp16
     dtypes=("float16",),
     minutes=45,
     presumes=("05_grouped_matmul",),

@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from grader import (
+    ATTENTION,
+    LOG_SUM_EXP,
     Example,
     Exercise,
     Result,
@@ -43,8 +45,8 @@ def as_much_work(q, k, v):
 exercise = Exercise(
     entry="attention",
     reference=attention_of_each_head,  # called in float64
-    returns=("o", Result("lse", dtype="float32", bound="attention.lse")),
-    bound="attention",  # p is rounded to the dtype of v, and nothing else
+    returns=("o", Result("lse", dtype="float32", bound=LOG_SUM_EXP)),
+    bound=ATTENTION,  # p is rounded to the dtype of v, and nothing else
     dtypes=("float16",),
     minutes=150,
     presumes=("05_grouped_matmul", "11_rope", "13_online_softmax"),

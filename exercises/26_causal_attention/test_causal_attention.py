@@ -9,26 +9,36 @@ from grader import (
     Example,
     Exercise,
     Result,
+    RoundingModel,
     any_strides,
     between,
+    by_heads,
     integers,
     level,
     normal,
     one_of,
     only,
     optional,
+    rounding_of_lse,
+    rounding_of_o,
+    scores,
     subnormal,
     uniform,
     upto,
 )
 
 
-def attention_of_each_head(q, k, v, window, softcap):
-    """Head after head: the scores of all heads at once would fill a GPU."""
-    (B, H, M, D), HK, N = q.shape, k.shape[1], k.shape[2]
+def keys_seen(q, k, window):
+    """Which keys each query sees, [M, N]."""
+    M, N = q.shape[2], k.shape[2]
     at = torch.arange(M, device=q.device)[:, None] + N - M  # the last query stands where the last key does
     keys = torch.arange(N, device=q.device)
-    seen = keys <= at if window is None else (keys <= at) & (keys > at - window)
+    return keys <= at if window is None else (keys <= at) & (keys > at - window)
+
+
+def attention_of_each_head(q, k, v, window, softcap):
+    """Head after head: the scores of all heads at once would fill a GPU."""
+    (B, H, M, D), HK, seen = q.shape, k.shape[1], keys_seen(q, k, window)
     o, lse = q.new_empty(q.shape), q.new_empty(q.shape[:3])
     for b, h in product(range(B), range(H)):
         own = b, h // (H // HK)
@@ -45,11 +55,68 @@ def as_much_work(q, k, v):
     return 4096, 4096, B * H * M * (2 * N - M) * D // 4096**2
 
 
+# ---- how much rounding a right kernel may show: as much as in attention, over the keys that are seen -----------------
+
+
+class Scored:
+    """The scores of a call, [heads, M, N], a few heads at a time."""
+
+    def __init__(self, q, k, v, window, softcap):
+        self.q, self.k, self.v, self.softcap, self.seen = q, k, v, softcap, keys_seen(q, k, window)
+        self.more = 0.0 if softcap is None else 8 * softcap  # U32 of error in a capped score: tanh has an exponential
+
+    def scores(self, q, k):
+        """-inf for keys that are not seen."""
+        s, cap = scores(q, k), self.softcap
+        return (s if cap is None else cap * torch.tanh(s / cap)).masked_fill_(~self.seen, -torch.inf)
+
+    def sizes(self, q, k):
+        """The sums of |q k| / sqrt(D); 0 for keys that are not seen."""
+        return scores(q.abs(), k.abs()).masked_fill_(~self.seen, 0.0)
+
+    def of_heads(self, result, make):
+        """What `make` gives for q, k and v of each head of q, [shape of the result]."""
+        group = self.q.shape[1] // self.k.shape[1]
+        k, v = (one if group == 1 else one.repeat_interleave(group, dim=1) for one in (self.k, self.v))
+        return by_heads(result, make, self.q, k, v)
+
+
+def rounding(o, *call):
+    of = Scored(*call)
+    return of.of_heads(o, lambda q, k, v: rounding_of_o(of.scores(q, k), of.sizes(q, k), v, of.more))
+
+
+def rounding_in_lse(lse, *call):
+    of = Scored(*call)
+    return of.of_heads(lse, lambda q, k, v: rounding_of_lse(of.sizes(q, k), v, of.more))
+
+
+def rounded_p(o, *call):
+    of = Scored(*call)
+
+    def lost(q, k, v):
+        s = of.scores(q, k)
+        total = torch.exp(s - s.amax(dim=-1, keepdim=True)).sum(dim=-1, keepdim=True)
+        return (of.seen.to(v.dtype) @ v.abs() / total).nan_to_num_(nan=0.0)
+
+    return size_of_terms(o, *call).mul_(1.1), of.of_heads(o, lost).mul_(1.1 / 2)
+
+
+def size_of_terms(o, *call):
+    of = Scored(*call)
+    return of.of_heads(o, lambda q, k, v: torch.softmax(of.scores(q, k), dim=-1).nan_to_num_(nan=0.0) @ v.abs())
+
+
+def size_of_scores(lse, *call):
+    of = Scored(*call)
+    return of.of_heads(lse, lambda q, k, v: of.sizes(q, k).amax(dim=-1)) + 1
+
+
 exercise = Exercise(
     entry="attention",
     reference=attention_of_each_head,  # called in float64
-    returns=("o", Result("lse", dtype="float32", bound="causal_attention.lse")),
-    bound="causal_attention",  # p is rounded to the dtype of v, and nothing else
+    returns=("o", Result("lse", dtype="float32", bound=RoundingModel(rounding_in_lse, terms=size_of_scores))),
+    bound=RoundingModel(rounding, rounded_p, size_of_terms),  # p is rounded to the dtype of v, and nothing else
     cut="q[b, h, m, :] -> o[b, h, m, :], lse[b, h, m]",  # the shapes of results: a head of k belongs to several of q
     dtypes=("float16",),
     minutes=100,

@@ -6,17 +6,24 @@ import pytest
 import torch
 
 from grader import (
+    ATTENTION,
+    FLUSHED,
+    U32,
     Example,
     Exercise,
     Result,
+    RoundingModel,
     any_strides,
+    by_heads,
     cancelling_down,
     contiguous,
+    error_of_scores,
     falling_down,
     integers,
     made,
     normal,
     only,
+    scores,
     subnormal,
     upto,
 )
@@ -39,12 +46,79 @@ def as_much_work(q, k, v, o, lse, do):
     return 4096, 4096, 5 * B * H * M * N * D // 4096**2
 
 
+# ---- how much rounding a right kernel may show -----------------------------------------------------------------------
+
+
+class Pairs:
+    """What is made of each query and key, [heads, M, N], and how far rounding may carry it."""
+
+    def __init__(self, q, k, v, o, lse, do):
+        self.q, self.k, self.v, self.o, self.lse, self.do, self.scale = q, k, v, o, lse, do, q.shape[-1] ** -0.5
+
+    @property
+    def s_less_lse(self):
+        return scores(self.q, self.k) - self.lse[..., None]
+
+    @property
+    def p(self):
+        return torch.exp(self.s_less_lse)
+
+    @property
+    def dp_less_delta(self):
+        return self.do @ self.v.mT - (self.o * self.do).sum(dim=-1, keepdim=True)
+
+    @property
+    def ds(self):
+        return self.p * self.dp_less_delta
+
+    @property
+    def error_of_p(self):
+        """P times 2 |s - lse| U32, since the exponential's argument is rounded, P times the error of each score, and
+        all of a P that is flushed to 0. U32 = 2**-24."""
+        errors = error_of_scores(scores(self.q.abs(), self.k.abs()), self.q.shape[-1])
+        return errors.add_(self.s_less_lse.abs(), alpha=2).mul_(U32).mul_(self.p).add_(FLUSHED)
+
+    @property
+    def error_of_ds(self):
+        """That of P, the errors of the two sums of D products whose difference dS holds, with 4 roundings more, and all
+        of a dS that is flushed to 0."""
+        terms = self.do.abs() @ self.v.abs().mT + (self.o * self.do).abs().sum(dim=-1, keepdim=True)
+        of_p = self.error_of_p.mul_(self.dp_less_delta.abs())
+        return of_p.add_(terms.mul_(self.p), alpha=(4 + self.q.shape[-1] / 8) * U32).add_(FLUSHED)
+
+
+def of_pairs(make):
+    """A function of a result and a call: what `make` gives of the pairs, a few heads at a time."""
+    return lambda result, *call: by_heads(result, lambda *heads: make(Pairs(*heads)), *call)
+
+
+def model(error, terms, place):
+    """The model of a sum of P or dS times the argument at this place: dv, dk or dq. In `error`, half is for the sum."""
+
+    def rounded_factor(result, *call):
+        """P and dS are rounded to the dtype of q, and near 0 they may lose half of its smallest number. Where a sum has
+        one term, all of the error may be two roundings, of the factor and of the result: hence 1.25."""
+        lost = call[place].abs().sum(dim=-2, keepdim=True).mul(1.25 / 2).expand(result.shape).contiguous()
+        return of_pairs(terms)(result, *call).mul_(1.25), lost
+
+    return RoundingModel(
+        of_pairs(error), rounded_factor, of_pairs(terms), held=lambda *shapes: 2 * ATTENTION.held(*shapes)
+    )
+
+
+OF_DQ = model(
+    lambda of: 2 * of.scale * of.error_of_ds @ of.k.abs(), lambda of: of.scale * of.ds.abs() @ of.k.abs(), place=1
+)
+OF_DK = model(
+    lambda of: 2 * of.scale * of.error_of_ds.mT @ of.q.abs(), lambda of: of.scale * of.ds.abs().mT @ of.q.abs(), place=0
+)
+OF_DV = model(lambda of: 2 * of.error_of_p.mT @ of.do.abs(), lambda of: of.p.mT @ of.do.abs(), place=5)
+
 exercise = Exercise(
     entry="attention_backward",
     reference=backward_of_each_head,  # called in float64
-    # P and dS are rounded to the dtype of q, and nothing else.
-    returns=tuple(Result(name, bound=f"attention_backward.{name}") for name in ("dq", "dk", "dv")),
-    bound="attention_backward.dq",
+    returns=("dq", Result("dk", bound=OF_DK), Result("dv", bound=OF_DV)),
+    bound=OF_DQ,  # P and dS are rounded to the dtype of q, and nothing else
     dtypes=("float16",),
     minutes=150,
     presumes=("08_swiglu", "25_flash_attention"),

@@ -4,9 +4,11 @@ import pytest
 import torch
 
 from grader import (
+    ATTENTION,
     Elements,
     Example,
     Exercise,
+    RoundingModel,
     any_strides,
     in_pages,
     normal,
@@ -32,11 +34,40 @@ def attention_of_each_sequence(q, k_cache, v_cache, block_table, lengths):
     return o
 
 
+def of_each_sequence(of_attention, o, q, k_cache, v_cache, block_table, lengths):
+    """What `of_attention` gives for each sequence: a batch of one, with a group's heads as queries; 0 without a key."""
+    found, (page, HK) = torch.zeros_like(o), k_cache.shape[1:3]
+    for b, length in enumerate(lengths.tolist()):
+        at_most = block_table.shape[1] * page  # a number that is no length may be anything
+        n = torch.arange(min(max(length, 0), at_most), device=q.device)
+        at = block_table[b, n // page], n % page
+        if len(n):
+            group, k, v = q[b].unflatten(0, (HK, -1)), *(cache[at].transpose(0, 1) for cache in (k_cache, v_cache))
+            of = of_attention(o[b].view(1, *group.shape), group[None], k[None], v[None])
+            found[b] = of.reshape(found[b].shape)
+    return found
+
+
+def rounding(o, *call):
+    """As in attention: to join splits is to join tiles, once more."""
+    return of_each_sequence(ATTENTION.arithmetic, o, *call)
+
+
+def rounded_p(o, *call):
+    """As in attention, p is rounded to the dtype of v."""
+    rounded = of_each_sequence(lambda *of: ATTENTION.conversion(*of)[0], o, *call)
+    return rounded, of_each_sequence(lambda *of: ATTENTION.conversion(*of)[1], o, *call)
+
+
+def size_of_terms(o, *call):
+    return of_each_sequence(ATTENTION.terms, o, *call)
+
+
 exercise = Exercise(
     entry="paged_attention",
     reference=attention_of_each_sequence,  # called in float64
     returns="o",
-    bound="paged_decoding",  # p is rounded to the dtype of v, and nothing else
+    bound=RoundingModel(rounding, rounded_p, size_of_terms),  # p is rounded to the dtype of v, and nothing else
     dtypes=("float16",),
     minutes=130,
     presumes=("14_split_softmax", "25_flash_attention", "39_kv_cache_write"),

@@ -15,7 +15,7 @@ from grader.course.trial import Trial, trial_of
 from grader.course.wanted_results import Wanted, wanted_of
 from grader.judge.uses import CheckUse, TrafficUse, asked
 from grader.numerics.arguments import Argument, exact, tensors_of
-from grader.operations.comparison import compare
+from grader.numerics.comparison import compare
 
 
 def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.numerics.arguments import Argument, as_tensor
+from grader.numerics.bounds import Bound
 from grader.numerics.roundoff import EXACT
 
 PART = re.compile(r"(\w+)\[([^\]]*)\]")
@@ -58,7 +59,7 @@ class Cut:
         ]
 
     def rows_at_once(
-        self, result: str, shape: Sequence[int], bound: str, inputs: Mapping[str, Sequence[int]], most: int
+        self, result: str, shape: Sequence[int], bound: Bound, inputs: Mapping[str, Sequence[int]], most: int
     ) -> int:
         """Returns how many rows of a result to compare at a time, at least 1. Neither the rows nor the parts of inputs
         that they depend on have more than `most` elements; inputs do not count for a bound that is exact. All rows,

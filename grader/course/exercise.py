@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import torch
 
     from grader.numerics.arguments import Recipe
+    from grader.numerics.bounds import Bound
 
 
 class Example:
@@ -30,7 +31,7 @@ class Result:
 
     name: str
     dtype: str = ""
-    bound: str = ""
+    bound: Bound = ""
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,7 @@ class Exercise:
     this very argument. updates: arguments that are changed in place, whether they are returned or not; as results they
     come after the returned results. No other argument may change. unread: updated arguments that only get other values
     in some places: a call has no need to read them.
-    bound: how much rounding a right kernel may show: "bits", "exact", or the name of an operation in
-    `grader.operations`.
+    bound: how much rounding a right kernel may show: "bits", "exact", or a RoundingModel.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
     cut: the part of each input that a part of the result depends on, for samples of large calls: "a[m, :], b[:, n] ->
     c[m, n]". Dimensions with a letter are cut, dimensions with a colon are whole.
@@ -55,7 +55,7 @@ class Exercise:
 
     entry: str
     reference: Callable
-    bound: str
+    bound: Bound
     minutes: int
     returns: str | Result | tuple[str | Result, ...] = "z"
     updates: tuple[str, ...] = ()
@@ -87,6 +87,11 @@ class Exercise:
         """The results that a call is judged by: the returned results, then the other arguments that it updates."""
         names = [one.name for one in self.returned]
         return (*self.returned, *(Result(name) for name in self.updates if name not in names))
+
+    @property
+    def bounds(self) -> dict[str, Bound]:
+        """The bound of each result, by the result's name."""
+        return {result.name: result.bound or self.bound for result in self.results}
 
     @property
     def written(self) -> list[str]:

@@ -25,7 +25,7 @@ from pathlib import Path
 import pytest
 
 from grader.course.folder import Folder, all_folders
-from grader.course.trial import Bound
+from grader.course.trial import CallBound
 from grader.numerics import data_sets
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data
@@ -50,7 +50,7 @@ class HiddenCase:
     name: str
     data: tuple[Recipe, ...]
     points: float = 1
-    bound: Bound | None = None
+    bound: CallBound | None = None
     dtypes: tuple[str, ...] = ()
     constants: dict[str, int] = field(default_factory=dict)
 

@@ -10,11 +10,13 @@ import torch
 from grader.course.cut import Cut
 from grader.course.exercise import Exercise
 from grader.numerics.arguments import Argument, Recipe, as_tensor, made_of
+from grader.numerics.bounds import Bound
 from grader.numerics.data_sets import Data, generator_for, seed_place, short_name
+from grader.numerics.roundoff import EXACT, UNJUDGED
 from grader.wire.messages import CAPABILITY, MULTIPROCESSORS
 from grader.wire.reply import DTYPES
 
-Bound = str | dict[str, str]  # of all results, or of some by name
+CallBound = str | dict[str, str]  # that a call states: of all results, or of some by name
 
 
 @dataclass
@@ -29,11 +31,11 @@ class Trial:
     name: str  # of the test
     data: tuple[Recipe, ...]
     dtype: torch.dtype
-    bound: str
+    bound: Bound
     constants: dict[str, int] = field(default_factory=dict)
     config: int = 0  # of an autotuned kernel
     small_dots: bool = False  # as in RecordRequest
-    bounds: dict[str, str] = field(default_factory=dict)
+    bounds: dict[str, Bound] = field(default_factory=dict)
 
     @property
     def arguments(self) -> list[str]:
@@ -108,15 +110,19 @@ def trial_of(
     name: str,
     data: tuple[Recipe, ...],
     dtype: str,
-    bound: Bound | None = None,
+    bound: CallBound | None = None,
     constants: dict[str, int] | None = None,
 ) -> Trial:
     """Returns the trial of a call. `bound`: for all results, or for some by name; None: the exercise's bounds. Raises
-    ValueError for a result that the exercise does not have."""
-    stated = {result.name: result.bound or exercise.bound for result in exercise.results}
+    ValueError for a result that the exercise does not have, and for a name that is no bound."""
+    stated = exercise.bounds
     bounds = stated | (bound if isinstance(bound, dict) else dict.fromkeys(stated, bound) if bound else {})
     if unknown := sorted(bounds.keys() - stated):
         raise ValueError(f"{exercise.entry} has no result {unknown[0]}, for which a bound is given.")
+    for one in bounds.values():
+        if isinstance(one, str) and one not in (*EXACT, UNJUDGED):
+            told = ", ".join((*EXACT, UNJUDGED))
+            raise ValueError(f"{exercise.entry}: {one!r} is no bound; there are {told}, and a RoundingModel.")
     first = next(iter(bounds.values()))
     return Trial(exercise, name, data, DTYPES[dtype], first, constants or {}, bounds=bounds)
 

@@ -8,19 +8,19 @@ import torch
 
 from grader.course.exercise import Result
 from grader.course.trial import Trial
+from grader.numerics.bounds import Bound
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import EXACT, UNJUDGED
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A result that a call has to give. `operation`: the bound that the exercise states, whatever holds in this
-    call."""
+    """A result that a call has to give. `stated_bound`: what the exercise states, whatever holds in this call."""
 
     name: str
     dtype: torch.dtype
-    bound: str
-    operation: str
+    bound: Bound
+    stated_bound: Bound
     place: int | None  # among the returned results; None: an argument that is updated and not returned
     is_argument: bool  # filled, or updated in place
     is_updated: bool
@@ -34,11 +34,11 @@ def wanted_of(trial: Trial) -> list[Wanted]:
     found = []
     for place, result in enumerate(exercise.results):
         dtype, bound = _dtype(trial, result), trial.bounds.get(result.name) or trial.bound
-        operation = result.bound or exercise.bound
+        stated = exercise.bounds[result.name]
         if not dtype.is_floating_point:
-            bound, operation = (one if one in (*EXACT, UNJUDGED) else "exact" for one in (bound, operation))
+            bound, stated = (one if one in (*EXACT, UNJUDGED) else "exact" for one in (bound, stated))
         found.append(Wanted(
-            result.name, dtype, bound, operation, place if place < len(returned) else None,
+            result.name, dtype, bound, stated, place if place < len(returned) else None,
             result.name in exercise.arguments, result.name in exercise.updates, len(exercise.results) == 1,
         ))  # fmt: skip
     return found

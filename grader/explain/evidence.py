@@ -14,7 +14,7 @@ from grader.course.trial import Trial
 from grader.course.wanted_results import Wanted
 from grader.explain.hypothesis import Hypothesis
 from grader.numerics.arguments import Argument, exact, tensors_of
-from grader.operations.comparison import Comparison, compare
+from grader.numerics.comparison import Comparison, compare
 from grader.sentences import Said, Sentence
 from grader.submission.text import Submission
 from grader.ttir.kernel_facts import KernelFacts, Rounding
@@ -34,7 +34,7 @@ class Evidence:
     reply: Reply
     wanted: Wanted  # the result that the explanation is about
     constants: dict[str, int]  # block sizes in force: the module's own and the trial's
-    right_before: set[str] = field(default_factory=set)  # bounds of the trials that passed in this run
+    right_before: bool = False  # whether a call was right before, in this run
     right_results: list[str] = field(default_factory=list)  # names of the results of this call that are right
     texts: Callable[[], list[KernelFacts]] = list  # reads the text of the kernel of each launch
     line_without_strides: Callable[[str], int] = lambda name: 0  # the line that addresses an argument so; 0: none

@@ -8,7 +8,7 @@ from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
 from grader.gpu.answers import Overrun, Summary
 from grader.gpu.pool.replay_process import ReplayEnded
-from grader.operations.comparison import Comparison
+from grader.numerics.comparison import Comparison
 from grader.sentences import Sentence
 
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from grader.numerics.arguments import Argument
-from grader.numerics.roundoff import EXACT
-from grader.operations.bounds import arithmetic
 from grader.sentences import Said
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ def supposed(evidence: Evidence, id: str, sentence: Said, arguments: Sequence[Ar
     result = evidence.reference(arguments)
     if result is not None:
         bound = evidence.wanted.bound
-        rounding = None if bound in EXACT else arithmetic(bound, arguments, result)
+        rounding = None if isinstance(bound, str) else bound.arithmetic(result, *arguments)
         yield Hypothesis(id, sentence, result, rounding)
 
 

@@ -6,7 +6,7 @@ import torch
 
 from grader.explain.evidence import Evidence
 from grader.explain.written_tiles import as_matrix, begins_a_tile
-from grader.operations.comparison import first_index
+from grader.numerics.comparison import first_index
 from grader.sentences import Said, Sentence
 from grader.wire.messages import MULTIPROCESSORS
 

@@ -10,7 +10,7 @@ from grader.course.trial import short_dtype
 from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict, failed
-from grader.operations.comparison import Comparison
+from grader.numerics.comparison import Comparison
 from grader.sentences import Sentence
 
 

@@ -13,7 +13,7 @@ from grader.explain.evidence import Compared, Evidence
 from grader.explain.persistent_programs import loop_that_ends_early
 from grader.explain.verdict import Verdict, failed
 from grader.explain.written_tiles import as_matrix, program_index, tiles_of
-from grader.operations.comparison import first_index
+from grader.numerics.comparison import first_index
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.tuning_lines import line_of_grid
 from grader.wire.messages import Launch

@@ -14,9 +14,9 @@ from grader.explain.unwritten import tail_start, unwritten
 from grader.explain.verdict import ORDINARY, SPECIAL, Verdict, failed
 from grader.explain.written_tiles import as_matrix, program_index, tile_map, tiles_of
 from grader.numerics.arguments import exact
+from grader.numerics.bounds import size_of_terms
 from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
-from grader.operations.bounds import size_of_terms
 from grader.sentences import Fields, Said, Sentence
 from grader.wire.reply import Writers
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from grader.explain.broken_promises import broken, harmless
 from grader.explain.evidence import Evidence
 from grader.explain.verdict import Verdict
-from grader.operations.comparison import bits_of, other_bits
+from grader.numerics.comparison import bits_of, other_bits
 from grader.wire.messages import MAX_CONTIGUOUS, UNALIGNED
 from grader.wire.reply import Reply, WideAccess
 

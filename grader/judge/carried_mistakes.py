@@ -22,7 +22,7 @@ from grader.course.wanted_results import wanted_of
 from grader.explain.hypothesis import Hypothesis
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, numbers_of, tensors_of
-from grader.operations.comparison import is_right
+from grader.numerics.comparison import is_right
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.sentences import Said, Value
 from grader.ttir.exact_text import NoExactRun

@@ -13,11 +13,11 @@ from grader.explain.verdict import Verdict
 from grader.gpu.plan import PackedPlan
 from grader.judge.peak_bytes import PeakBytes
 from grader.numerics.arguments import exact, without_values
+from grader.numerics.bounds import Bound, held
+from grader.numerics.comparison import BYTES_PER_ELEMENT, MOST_COMPARED
 from grader.numerics.data_sets import Data, drawing_precision
 from grader.numerics.draws import MADE_OF_PARTS
 from grader.numerics.roundoff import EXACT
-from grader.operations.bounds import held
-from grader.operations.comparison import BYTES_PER_ELEMENT, MOST_COMPARED
 from grader.wire.messages import DTYPE_BYTES
 
 SHARE_OF_MEMORY = 0.8
@@ -74,8 +74,8 @@ def _bytes_of_reference(trial: Trial) -> int:
     return memory.peak
 
 
-def _bounds(trial: Trial) -> list[str]:
-    """Returns the names of the results' bounds, in the order of the results."""
+def _bounds(trial: Trial) -> list[Bound]:
+    """Returns the results' bounds, in the order of the results."""
     return list(trial.bounds.values())
 
 
@@ -88,7 +88,7 @@ def _bytes_given(data: Data, trial: Trial) -> int:
     return (data.dtype_in(trial.dtype).itemsize if _is_copy(trial) else 8) * data.elements
 
 
-def _bytes_of_bound(trial: Trial, result: str, bound: str, rows: int) -> int:
+def _bytes_of_bound(trial: Trial, result: str, bound: Bound, rows: int) -> int:
     """Returns the bytes that a tolerance takes: float64 copies of its inputs, and what the bound itself keeps.
 
     The inputs are cut to the `rows` that are compared at a time, except for inputs that each row needs whole.

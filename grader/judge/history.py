@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.course.trial import Trial
-from grader.course.wanted_results import wanted_of
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict
 from grader.wire.messages import Launch
@@ -30,7 +29,6 @@ class History:
 
     right_trials: list[Trial] = field(default_factory=list)
     launches: list[list[Launch]] = field(default_factory=list)  # of each right call
-    right_bounds: set[str] = field(default_factory=set)  # of the results of right calls
     right_samples: set[str] = field(default_factory=set)  # large calls of which a sample of programs was right
     # How many calls of each dtype were right with the module's own block sizes.
     right_with_own_blocks: Counter[torch.dtype] = field(default_factory=Counter)
@@ -42,7 +40,6 @@ class History:
         """Adds a call with right values, and what it launched."""
         self.right_trials.append(trial)
         self.launches.append(launches)
-        self.right_bounds |= {wanted.bound for wanted in wanted_of(trial)}
         self.right_with_own_blocks[trial.dtype] += not trial.constants
 
     def add_wrong(self, trial: Trial) -> None:

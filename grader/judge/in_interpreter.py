@@ -38,8 +38,8 @@ from grader.judge.early_failures import not_ended
 from grader.judge.orders_of_warps import OrdersOfWarps
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of
+from grader.numerics.comparison import compare, other_bits
 from grader.numerics.roundoff import EXACT, UNJUDGED
-from grader.operations.comparison import compare, other_bits
 from grader.processes.faults import ChildEnded
 from grader.sentences import StatedSentence
 from grader.ttir.exact_text import NoExactRun
@@ -355,7 +355,7 @@ class Interpreted:
         history = self.run.history
         return Evidence(
             self.run.submission, trial, inputs, reply, wanted, {**self.run.process.constants, **trial.constants},
-            history.right_bounds, texts=functools.partial(self.run.kernels, trial, inputs),
+            bool(history.right_trials), texts=functools.partial(self.run.kernels, trial, inputs),
             line_without_strides=functools.partial(self.run.line_without_strides, trial, inputs),
             right_with_plain_layouts=functools.partial(self._is_right_with_plain_layouts, trial, inputs),
             led_astray=functools.partial(self.mistakes.led_astray, trial, inputs),

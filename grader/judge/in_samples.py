@@ -32,10 +32,10 @@ from grader.judge.history import Kernels
 from grader.judge.in_interpreter import Interpreted
 from grader.judge.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, without_values
+from grader.numerics.comparison import compare
 from grader.numerics.data_sets import TOGETHER, Data, generator_for, seed_place
 from grader.numerics.drawn_pages import ENTRIES, entries_in
 from grader.numerics.layouts import CONTIGUOUS
-from grader.operations.comparison import compare
 from grader.wire.messages import MULTIPROCESSORS
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import PlannedLaunch, steps_with

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 
 from grader.compiler.compiler_pool import processes_here
 from grader.course.exercise import Exercise
-from grader.course.trial import Bound, Trial, trial_of
+from grader.course.trial import CallBound, Trial, trial_of
 from grader.explain import cost, failures, host_functions
 from grader.explain.blame import blame_empty_regions
 from grader.explain.causes import Cause
@@ -142,7 +142,7 @@ class Judge:
         name: str,
         data: tuple[Recipe, ...],
         dtype: str,
-        bound: Bound | None = None,
+        bound: CallBound | None = None,
         constants: dict[str, int] | None = None,
     ) -> Trial:
         return trial_of(self.exercise, name, data, dtype, bound, constants)

@@ -25,7 +25,7 @@ from grader.wire.messages import MULTIPROCESSORS
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise
     from grader.course.promise import StatedPromise
-    from grader.course.trial import Bound, Trial
+    from grader.course.trial import CallBound, Trial
     from grader.explain.cost import Limit, TrafficLimits
     from grader.judge.drawn_trials import DrawnTrials
     from grader.judge.judge import Judge
@@ -77,7 +77,7 @@ class _Call(Use):
     def trials(self, judge: Judge) -> list[Trial]:
         return self._trials(judge, judge.exercise.dtypes)
 
-    def _trials(self, judge: Judge, dtypes: tuple[str, ...], bound: Bound | None = None) -> list[Trial]:
+    def _trials(self, judge: Judge, dtypes: tuple[str, ...], bound: CallBound | None = None) -> list[Trial]:
         return [judge.trial(self.test, self.data, dtype, bound, self.constants) for dtype in dtypes]
 
 
@@ -85,7 +85,7 @@ class _Call(Use):
 class _Values(_Call):
     """The use of a fixture that judges the values of one call, in the dtypes given or in every dtype."""
 
-    bound: Bound | None = None
+    bound: CallBound | None = None
     dtypes: tuple[str, ...] = ()
 
     def trials(self, judge: Judge) -> list[Trial]:
@@ -198,7 +198,7 @@ class TrafficUse(_Call):
     kept: int | None = None
     float_atomics: bool = True
     at_once: int = 1
-    bound: Bound | None = None
+    bound: CallBound | None = None
 
     fixture, item, waits = "traffic", COST, FOR_VALUES
 

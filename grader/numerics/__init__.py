@@ -1,5 +1,6 @@
-"""Numbers before a kernel sees them: data sets drawn from a seed, layouts in memory, and poison where nothing is.
+"""Numbers before and after a kernel: data sets drawn from a seed, layouts in memory, poison where nothing is, and how
+far a result may lie from the exact one.
 
-roundoff.py holds what one correct rounding costs in each dtype. The distance that a result may have from the right
-value is a matter of its operation, in operations/.
+roundoff.py holds what one correct rounding costs in each dtype, bounds.py what an exercise's model of rounding adds to
+it, and comparison.py compares.
 """

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from grader import operations
 from grader.explain.causes import Cause
 from grader.explain.verdict import failed
 from grader.sentences import Said, Sentence, count_text
@@ -269,11 +268,6 @@ def is_whole_sentence(text: ast.expr) -> bool:
 def test_nothing_is_said_but_sentences_of_tables():
     found = [f"{source.at(text)}: {ast.unparse(text)}" for source in sources() for text in words_said(source)]
     assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize("name", operations.names())
-def test_advice_of_operations_is_a_sentence(name):
-    assert isinstance(getattr(operations.named(name), "LOST_DIGITS", None), Said | None)
 
 
 def test_the_judge_has_no_words_of_its_own():

@@ -12,9 +12,9 @@ import pytest
 from grader.course.folder import Folder
 from grader.gpu.device import Device, device_here
 from grader.progress import kept_curves
+from tests.any_exercise.conftest import FOLDER
 from tests.conftest import ROOT
 from tests.learn.conftest import COURSE, Course
-from tests.operations.conftest import FOLDER
 
 HERE = device_here()
 pytestmark = pytest.mark.skipif(not isinstance(HERE, Device), reason=f"needs a GPU: {HERE}")

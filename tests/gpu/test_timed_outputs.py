@@ -15,9 +15,10 @@ from grader.gpu.device import Device, device_here
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.plan import Plan, PlannedBuffer, PlannedView
 from grader.judge.gate_measurement import timed_calls
+from grader.numerics.bounds import Bound, tolerance
 from grader.numerics.data_sets import Data, normal, with_some
+from grader.numerics.rounding_models import PRODUCT, SOFTMAX
 from grader.numerics.roundoff import EXACT
-from grader.operations.bounds import tolerance
 from grader.wire.reply import spec_of
 from tests.conftest import ROOT
 
@@ -77,7 +78,7 @@ def test_a_right_result_is_right_where_a_quick_look_cannot_tell():
     assert timed.chain.verify() == "an output of a timed call is wrong"
 
 
-def quick_look(id: str, dtype: torch.dtype, bound: str, change: Callable[[torch.Tensor], None]) -> bool:
+def quick_look(id: str, dtype: torch.dtype, bound: Bound, change: Callable[[torch.Tensor], None]) -> bool:
     """Whether a quick look is enough for the exact result, rounded once to this dtype and then changed."""
     exercise, seed = load_test_file(Folder(ROOT / "exercises" / id)).exercise, 7
     data = {"01_masked_add": [normal(N)] * 2, "04_transpose": [normal(30, 50)], "03_softmax": [normal(30, 50)]}
@@ -103,12 +104,12 @@ LOOKED_AT = [
     ("01_masked_add", torch.float16, "exact"),
     ("01_masked_add", torch.float64, "exact"),
     ("04_transpose", torch.bfloat16, "bits"),
-    ("03_softmax", torch.float32, "softmax"),
-    ("03_softmax", torch.float16, "softmax"),
-    ("03_softmax", torch.float64, "softmax"),
-    ("05_grouped_matmul", torch.float32, "gemm"),
-    ("05_grouped_matmul", torch.float16, "gemm"),
-    ("05_grouped_matmul", torch.bfloat16, "gemm"),
+    ("03_softmax", torch.float32, SOFTMAX),
+    ("03_softmax", torch.float16, SOFTMAX),
+    ("03_softmax", torch.float64, SOFTMAX),
+    ("05_grouped_matmul", torch.float32, PRODUCT),
+    ("05_grouped_matmul", torch.float16, PRODUCT),
+    ("05_grouped_matmul", torch.bfloat16, PRODUCT),
 ]
 
 
@@ -236,7 +237,7 @@ def test_a_large_result_is_compared_on_inputs_drawn_anew(checking):
 
 @pytest.mark.parametrize(
     "id, bound, shapes",
-    [("03_softmax", "softmax", [(40, 50)]), ("05_grouped_matmul", "gemm", [(40, 30), (30, 20)])],
+    [("03_softmax", SOFTMAX, [(40, 50)]), ("05_grouped_matmul", PRODUCT, [(40, 30), (30, 20)])],
 )
 def test_rows_are_held_to_the_bound_of_their_own_inputs(checking, id, bound, shapes):
     exercise, data = load_test_file(Folder(ROOT / "exercises" / id)).exercise, [normal(*shape) for shape in shapes]

@@ -11,6 +11,8 @@ import torch
 
 from grader.course.cut import Cut
 from grader.judge.in_interpreter import _order_matters, _same_bits
+from grader.numerics.bounds import tolerance
+from grader.numerics.comparison import compare, is_right, quick_error
 from grader.numerics.data_sets import (
     falling_down,
     first_row,
@@ -27,8 +29,7 @@ from grader.numerics.data_sets import (
 from grader.numerics.exact_data import a_code_each, cancelling, cancelling_down, cancelling_rows, codes
 from grader.numerics.layouts import OWN_PLACE, Layout, as_if_contiguous
 from grader.numerics.poison import is_poison
-from grader.operations.bounds import tolerance
-from grader.operations.comparison import compare, is_right, quick_error
+from grader.numerics.rounding_models import PRODUCT, SOFTMAX
 from grader.wire.reply import Reply
 
 SOFTMAX_IN = torch.randn(8, 100, generator=torch.Generator().manual_seed(1), dtype=torch.float64).float().double()
@@ -43,12 +44,12 @@ def softmax_ref() -> torch.Tensor:
 def test_one_element_just_inside_and_just_outside_of_the_bound(dtype, share, right):
     ref = softmax_ref().to(dtype).double()
     out = ref.clone()
-    out[3, 7] += share * tolerance("softmax", [SOFTMAX_IN], ref, torch.float32)[3, 7]
-    comparison = compare(out.float().double().float(), ref, "softmax", [SOFTMAX_IN])
+    out[3, 7] += share * tolerance(SOFTMAX, [SOFTMAX_IN], ref, torch.float32)[3, 7]
+    comparison = compare(out.float().double().float(), ref, SOFTMAX, [SOFTMAX_IN])
     rounding = 2.0**-24 * float(ref[3, 7])  # storing the result as fp32 moves it a little
-    allowed = float(tolerance("softmax", [SOFTMAX_IN], ref, torch.float32)[3, 7])
+    allowed = float(tolerance(SOFTMAX, [SOFTMAX_IN], ref, torch.float32)[3, 7])
     assert rounding < 0.1 * allowed
-    assert comparison.right == right == is_right(comparison.out, ref, "softmax", [SOFTMAX_IN])
+    assert comparison.right == right == is_right(comparison.out, ref, SOFTMAX, [SOFTMAX_IN])
     if not right:
         assert comparison.first_wrong == (3, 7) and comparison.wrong_count == 1
 
@@ -57,7 +58,7 @@ def test_the_tolerance_for_small_probabilities_is_small():
     """Zeros must fail even where the exact result is tiny: the bound is relative."""
     x = torch.linspace(0, -80, 100, dtype=torch.float64).expand(2, 100)
     ref = torch.softmax(x, dim=-1)
-    assert compare(torch.zeros_like(ref).float(), ref, "softmax", [x]).wrong_count == ref.numel()
+    assert compare(torch.zeros_like(ref).float(), ref, SOFTMAX, [x]).wrong_count == ref.numel()
 
 
 SPECIAL = [torch.nan, torch.inf, -torch.inf, 1.0]
@@ -68,10 +69,10 @@ def test_a_probability_that_a_gpu_flushes_to_zero_is_no_further_off_than_a_right
     ref = torch.softmax(torch.tensor([[0.0, -87.34]], dtype=torch.float64), dim=-1)
     out = torch.tensor([[1.0, 0.0]])
     assert 0.98 * 2.0**-126 < float(ref[0, 1]) < 2.0**-126
-    assert 0.7 < compare(out, ref, "softmax", [torch.tensor([[0.0, -87.34]], dtype=torch.float64)]).largest_error <= 0.8
+    assert 0.7 < compare(out, ref, SOFTMAX, [torch.tensor([[0.0, -87.34]], dtype=torch.float64)]).largest_error <= 0.8
 
 
-@pytest.mark.parametrize("bound", ["exact", "bits", "softmax"])
+@pytest.mark.parametrize("bound", ["exact", "bits", SOFTMAX])
 @pytest.mark.parametrize("yours", SPECIAL)
 @pytest.mark.parametrize("expected", SPECIAL)
 def test_nan_and_infinity_must_stand_where_they_belong(bound, yours, expected):
@@ -104,7 +105,7 @@ def test_a_result_past_the_largest_fp16_number_is_infinite():
     ref = torch.tensor([[1e5, 1.0]], dtype=torch.float64)
     out = torch.tensor([[torch.inf, 1.0]], dtype=torch.float16)
     factors = [torch.ones(1, 1, dtype=torch.float64), torch.tensor([[1e5, 1.0]], dtype=torch.float64)]
-    assert compare(out, ref, "gemm", factors).right and is_right(out, ref, "gemm", factors)
+    assert compare(out, ref, PRODUCT, factors).right and is_right(out, ref, PRODUCT, factors)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_a_result_past_the_largest_fp16_number_is_infinite():
 def test_infinity_is_right_where_arithmetic_may_lead_to_what_rounds_to_it(exact, given, right):
     ref, out = torch.tensor([[exact]], dtype=torch.float64), torch.tensor([[given]], dtype=torch.float16)
     factors = [torch.ones(1, 1, dtype=torch.float64), ref]
-    assert compare(out, ref, "gemm", factors).right == is_right(out, ref, "gemm", factors) == right
+    assert compare(out, ref, PRODUCT, factors).right == is_right(out, ref, PRODUCT, factors) == right
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
@@ -126,27 +127,27 @@ def test_the_quick_answer_is_that_of_the_comparison_and_changes_nothing(dtype, c
     out = ref.to(dtype)
     out[2, 3] += change
     given = out.clone()
-    comparison = compare(given, ref, "softmax", [SOFTMAX_IN])
-    assert is_right(out, ref, "softmax", [SOFTMAX_IN]) == comparison.right
-    if (error := float(quick_error(out, ref, "softmax", [SOFTMAX_IN]))) <= 1:
+    comparison = compare(given, ref, SOFTMAX, [SOFTMAX_IN])
+    assert is_right(out, ref, SOFTMAX, [SOFTMAX_IN]) == comparison.right
+    if (error := float(quick_error(out, ref, SOFTMAX, [SOFTMAX_IN]))) <= 1:
         assert error == pytest.approx(comparison.largest_error)
     assert torch.equal(out.view(torch.uint8), given.view(torch.uint8))
 
 
 def test_a_tolerance_that_overflows_tells_nothing():
     a, b = torch.tensor([[1.5e19, -1.5e19]]), torch.tensor([[1.5e19], [1.5e19]])
-    assert bool(tolerance("gemm", [a, b], a @ b, torch.float32).isinf().all())
-    assert not float(quick_error(torch.full((1, 1), 1e36), a @ b, "gemm", [a, b])) <= 1
+    assert bool(tolerance(PRODUCT, [a, b], a @ b, torch.float32).isinf().all())
+    assert not float(quick_error(torch.full((1, 1), 1e36), a @ b, PRODUCT, [a, b])) <= 1
 
 
 @pytest.mark.parametrize("value", [65504.0, 65519.0, 65530.0, 7e4, torch.inf])
 def test_the_quick_answer_at_the_end_of_fp16(value):
     ref, out = torch.tensor([[value]], dtype=torch.float64), torch.tensor([[65504.0]], dtype=torch.float16)
     factors = [torch.full((1, 1), 1e4, dtype=torch.float64), torch.full((1, 1), 1e4, dtype=torch.float64)]
-    assert is_right(out, ref, "gemm", factors) == compare(out, ref, "gemm", factors).right
+    assert is_right(out, ref, PRODUCT, factors) == compare(out, ref, PRODUCT, factors).right
 
 
-CUTS = {"softmax": "x[m, :] -> z[m, :]", "gemm": "a[m, :], b[:, n] -> z[m, n]", "": ""}
+OF_ROWS, OF_PRODUCT = "x[m, :] -> z[m, :]", "a[m, :], b[:, n] -> z[m, n]"
 
 
 @pytest.mark.parametrize(
@@ -155,35 +156,35 @@ CUTS = {"softmax": "x[m, :] -> z[m, :]", "gemm": "a[m, :], b[:, n] -> z[m, n]", 
         ("", {"x": (10,)}, (10,), "exact", 4),
         ("", {"x": (5, 2)}, (5, 2), "bits", 2),
         ("", {"x": (3, 0)}, (3, 0), "exact", 4),
-        ("", {"x": (10,)}, (10,), "softmax", 10),  # nobody has said what a part is made of
-        ("softmax", {"x": (5, 2)}, (5, 2), "softmax", 2),
-        ("softmax", {"x": (5, 9)}, (5, 9), "softmax", 1),
-        ("gemm", {"a": (5, 4), "b": (4, 2)}, (5, 2), "gemm", 1),  # a row of the result is made of 4 elements of a
-        ("gemm", {"a": (5, 2), "b": (2, 2)}, (5, 2), "gemm", 2),
+        ("", {"x": (10,)}, (10,), SOFTMAX, 10),  # nobody has said what a part is made of
+        (OF_ROWS, {"x": (5, 2)}, (5, 2), SOFTMAX, 2),
+        (OF_ROWS, {"x": (5, 9)}, (5, 9), SOFTMAX, 1),
+        (OF_PRODUCT, {"a": (5, 4), "b": (4, 2)}, (5, 2), PRODUCT, 1),  # a row of the result is made of 4 elements of a
+        (OF_PRODUCT, {"a": (5, 2), "b": (2, 2)}, (5, 2), PRODUCT, 2),
     ],
 )
 def test_how_many_rows_of_a_result_are_compared_at_a_time(cut, inputs, shape, bound, rows):
-    assert Cut.of(CUTS[cut]).rows_at_once("z", shape, bound, inputs, 4) == rows
+    assert Cut.of(cut).rows_at_once("z", shape, bound, inputs, 4) == rows
 
 
-@pytest.mark.parametrize("bound", ["exact", "softmax"])
+@pytest.mark.parametrize("bound", ["exact", SOFTMAX])
 def test_a_number_is_one_row(bound):
     assert Cut().rows_at_once("z", (), bound, {}, 4) > 0
 
 
 @pytest.mark.parametrize(
-    "bound, inputs, ref",
+    "cut, bound, inputs, ref",
     [
-        ("softmax", [SOFTMAX_IN], softmax_ref()),
-        ("gemm", [SOFTMAX_IN, SOFTMAX_IN.T.contiguous()], SOFTMAX_IN @ SOFTMAX_IN.T),
+        (OF_ROWS, SOFTMAX, [SOFTMAX_IN], softmax_ref()),
+        (OF_PRODUCT, PRODUCT, [SOFTMAX_IN, SOFTMAX_IN.T.contiguous()], SOFTMAX_IN @ SOFTMAX_IN.T),
     ],
-    ids=["softmax", "gemm"],
+    ids=["softmax", "product"],
 )
-def test_the_tolerance_of_some_rows_is_that_of_the_whole(bound, inputs, ref):
+def test_the_tolerance_of_some_rows_is_that_of_the_whole(cut, bound, inputs, ref):
     rows = slice(3, 6)
     whole = tolerance(bound, inputs, ref, torch.float32)[rows]
-    cut = Cut.of(CUTS.get(bound, ""))
-    part = cut.rows("z", list(cut.inputs), inputs, rows) if cut.inputs else []
+    cut = Cut.of(cut)
+    part = cut.rows("z", list(cut.inputs), inputs, rows)
     torch.testing.assert_close(tolerance(bound, part, ref[rows], torch.float32), whole)
 
 
@@ -202,7 +203,7 @@ def test_one_nan_is_as_good_as_another_when_two_calls_are_compared():
 
 def test_an_empty_result_is_right():
     empty = torch.empty(0, 5, dtype=torch.float64)
-    assert is_right(empty.float(), empty, "softmax", [empty])
+    assert is_right(empty.float(), empty, SOFTMAX, [empty])
 
 
 @pytest.mark.parametrize("accumulator", [torch.float32, torch.float16])
@@ -248,10 +249,10 @@ def test_right_arithmetic_stays_well_inside_the_bounds(seed, dtype):
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(16, 1000, generator=generator).to(dtype)
     out = torch.softmax(x.float(), dim=-1).to(dtype)
-    assert compare(out, torch.softmax(x.double(), -1), "softmax", [x.double()]).largest_error <= 0.85
+    assert compare(out, torch.softmax(x.double(), -1), SOFTMAX, [x.double()]).largest_error <= 0.85
     a, b = torch.randn(40, 500, generator=generator).half(), torch.randn(500, 30, generator=generator).half()
     product = (a.float() @ b.float()).half()
-    assert compare(product, a.double() @ b.double(), "gemm", [a.double(), b.double()]).largest_error <= 0.85
+    assert compare(product, a.double() @ b.double(), PRODUCT, [a.double(), b.double()]).largest_error <= 0.85
 
 
 @pytest.mark.parametrize("layout", ["transposed", "every_second", "padded", "expanded"])
@@ -379,7 +380,7 @@ def test_of_an_unjudged_result_anything_is_right(out):
     ref = softmax_ref()
     wrong = torch.full_like(ref, out).float()
     assert compare(wrong, ref, "unjudged", [SOFTMAX_IN]).right and is_right(wrong, ref, "unjudged", [SOFTMAX_IN])
-    assert not compare(wrong, ref, "softmax", [SOFTMAX_IN]).right
+    assert not compare(wrong, ref, SOFTMAX, [SOFTMAX_IN]).right
 
 
 def test_a_single_element_is_seen_at_every_index():

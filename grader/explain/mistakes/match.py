@@ -30,8 +30,8 @@ from grader.explain.mistakes.of_any_operation import (
 )
 from grader.explain.mistakes.of_tile_loops import carried_over, nothing_later
 from grader.numerics.arguments import Argument, exact
+from grader.numerics.bounds import size_of_terms, tolerance
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
-from grader.operations.bounds import size_of_terms, tolerance
 
 TELLING_BITS = 4  # of 16 results drawn at random one looks like a given mistake
 # By how much the exact runs of two kernels with one formula may differ: constants have the digits of fp32.

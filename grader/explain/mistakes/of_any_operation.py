@@ -208,7 +208,7 @@ def operands(evidence: Compared, inputs: list[Argument]) -> Iterator[Hypothesis]
     for used, left_out, twice in ((x_name, y_name, [x, x]), (y_name, x_name, [y, y])):
         said = OfAnyOperation.USED_TWICE(name=z, used=used, left_out=left_out)
         yield from supposed(evidence, Cause.WRONG_OPERAND, said, twice)
-    if evidence.wanted.operation == "exact":
+    if evidence.wanted.stated_bound == "exact":
         said = OfAnyOperation.ONE_ALONE(name=z, used=x_name, left_out=y_name)
         yield Hypothesis(Cause.WRONG_OPERAND, said, x)
         names = {"name": z, "x": x_name, "y": y_name}

@@ -19,10 +19,11 @@ from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.replay import Replay
 from grader.gpu.plan import Plan
 from grader.numerics.arguments import Argument, Recipe, exact, tensors_of
+from grader.numerics.bounds import Bound
+from grader.numerics.comparison import MOST_COMPARED, Comparison, bits_of, compare, quick_error, row_slices
 from grader.numerics.data_sets import Data, drawing_precision
 from grader.numerics.poison import BITS, is_poison, poison_
 from grader.numerics.roundoff import EXACT
-from grader.operations.comparison import MOST_COMPARED, Comparison, bits_of, compare, quick_error, row_slices
 from grader.wire.messages import TensorSpec
 
 # (bytes past an aligned address, what the guards hold): NaN, a number, NaN again with the neighbours elsewhere.
@@ -162,7 +163,7 @@ def drawn(recipes: list[Recipe], arguments: list[TensorSpec], seeds: list[int], 
 
 
 def compared(
-    exercise: Exercise, bounds: dict[str, str], outputs: dict[str, torch.Tensor], recipes: list[Recipe],
+    exercise: Exercise, bounds: dict[str, Bound], outputs: dict[str, torch.Tensor], recipes: list[Recipe],
     dtype: torch.dtype, seeds: list[int],
 ) -> dict[str, Summary]:  # fmt: skip
     """Compares each result with the reference in float64, on inputs drawn anew, which no kernel could have changed.
@@ -193,7 +194,7 @@ def _drawn_anew(recipe: Recipe, dtype: torch.dtype, seed: int, device: torch.dev
 
 
 def _summary(
-    exercise: Exercise, name: str, out: torch.Tensor, ref: torch.Tensor, bound: str, given: list[Argument]
+    exercise: Exercise, name: str, out: torch.Tensor, ref: torch.Tensor, bound: Bound, given: list[Argument]
 ) -> Summary:
     summary = Summary(list(ref.shape), out.numel())
     if out.shape != ref.shape:

@@ -21,8 +21,9 @@ from grader.gpu.inside.timing import ROUNDS, Chain, Flush, measure, seconds_of
 from grader.gpu.nvml import Clocks
 from grader.gpu.plan import Plan, least_bytes
 from grader.numerics.arguments import Argument, Recipe, in_precision, numbers_alone
+from grader.numerics.bounds import Bound
+from grader.numerics.comparison import is_right, surely_right
 from grader.numerics.data_sets import Data, drawing_precision, seed_place
-from grader.operations.comparison import is_right, surely_right
 from grader.wire.messages import TensorSpec
 
 TOTAL_WANTED = 512 << 20  # bytes of all sets of buffers: several times the largest L2 cache of any GPU
@@ -38,7 +39,7 @@ class SpeedRequest:
     """
 
     exercise: Exercise
-    bounds: dict[str, str]
+    bounds: dict[str, Bound]
     recipes: list[Recipe]
     dtype: torch.dtype
     arguments: list[TensorSpec]
@@ -163,7 +164,7 @@ def _complaint(plan: Plan, speed: SpeedRequest, buffers: Buffers, seed: int) -> 
 
 def _results(
     plan: Plan, speed: SpeedRequest, buffers: Buffers, inputs: list[Argument]
-) -> Iterator[tuple[torch.Tensor, torch.Tensor, str]]:
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, Bound]]:
     """Yields for each result the call's output, the reference's, and the bound between them."""
     for one, ref in zip(speed.exercise.results, speed.exercise.expected(inputs), strict=True):
         yield buffers.view(plan.results[one.name]), ref, speed.bounds[one.name]

@@ -41,6 +41,7 @@ from grader.gpu.inside.launcher import DriverError, Functions
 from grader.gpu.lock import gpu_held
 from grader.gpu.plan import Plan, read_plan
 from grader.numerics.arguments import from_json
+from grader.numerics.bounds import Bound
 from grader.wire import frames
 from grader.wire.messages import GpuModel, TensorSpec
 from grader.wire.reply import spec_and_bytes
@@ -111,6 +112,10 @@ def _exercise(header: dict) -> Exercise:
     return load_test_file(found_here(Folder(Path(header["folder"])))).exercise
 
 
+def _bounds(header: dict, exercise: Exercise) -> dict[str, Bound]:
+    return {name: stated or exercise.bounds[name] for name, stated in header["bounds"].items()}
+
+
 def _check(
     header: dict, storages: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]
 ) -> tuple[dict, bytes]:
@@ -137,7 +142,7 @@ def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: l
     fill = checking.drawn(recipes, arguments, seeds)
     results, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.written)
     dtype = getattr(torch, header["dtype"])
-    summaries = checking.compared(exercise, header["bounds"], results, recipes, dtype, seeds)
+    summaries = checking.compared(exercise, _bounds(header, exercise), results, recipes, dtype, seeds)
     told = {name: asdict(summary) for name, summary in summaries.items()}
     return {"kind": "drawn", **asdict(found), "summaries": told}, b""
 
@@ -148,9 +153,9 @@ def _measure(
 ) -> tuple[dict, bytes]:  # fmt: skip
     exercise = _exercise(header)
     speed = measuring.SpeedRequest(
-        exercise, header["bounds"], [from_json(one) for one in header["data"]], getattr(torch, header["dtype"]),
-        arguments, header["anchor"], header["config"], header["seed"], header["with_torch"],
-        header["model"]["l2_bytes"], header["uuid"], budget=header.get("budget", math.inf),
+        exercise, _bounds(header, exercise), [from_json(one) for one in header["data"]],
+        getattr(torch, header["dtype"]), arguments, header["anchor"], header["config"], header["seed"],
+        header["with_torch"], header["model"]["l2_bytes"], header["uuid"], budget=header.get("budget", math.inf),
     )  # fmt: skip
     if not header["choose"] or plan.configs == 1:
         return {"kind": "measured", **asdict(measuring.sample(plan, functions, speed, wait_for_turn))}, b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -12,15 +13,17 @@ from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import PASS
 from grader.judge.uses import TrafficUse
 from grader.numerics.arguments import exact
+from grader.numerics.bounds import tolerance
+from grader.numerics.comparison import compare
 from grader.numerics.data_sets import Data, generator_for, seed_place
-from grader.operations import attention, paged_decoding
-from grader.operations.bounds import tolerance
-from grader.operations.comparison import compare
+from grader.numerics.rounding_models import ATTENTION, scores
 from tests.conftest import ROOT, mutant
 from tests.slow import in_turn
 
 ID = "28_paged_decoding"
 FOLDER = Folder(ROOT / "exercises" / ID)
+EXERCISE = load_test_file(FOLDER).exercise
+BOUND = EXERCISE.bounds["o"]
 SOLUTION = FOLDER.solution_file.read_text()
 SMALL = dict(BLOCK_N=32, SPLITS=3)
 RAGGED = normal(2, 6, 32), *in_pages(20, 16, 2, 32, lengths=(77, 130))
@@ -31,16 +34,26 @@ def drawn(*data: Data, dtype: torch.dtype = torch.float16, seed: int = 1) -> lis
 
 
 def expected(inputs: list[torch.Tensor]) -> torch.Tensor:
-    (ref,) = load_test_file(FOLDER).exercise.expected(exact(inputs))
+    (ref,) = EXERCISE.expected(exact(inputs))
     return ref
+
+
+def sequences(inputs: list[torch.Tensor]) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """Yields q [HK, G, D], k and v [HK, N, D] of each sequence."""
+    q, k_cache, v_cache, table, lengths = inputs
+    page, HK = k_cache.shape[1:3]
+    for b, length in enumerate(lengths.tolist()):
+        n = torch.arange(length)
+        at = table[b, n // page], n % page
+        yield q[b].unflatten(0, (HK, -1)), k_cache[at].transpose(0, 1), v_cache[at].transpose(0, 1)
 
 
 def with_rounded_p(inputs: list[torch.Tensor], splits: int = 3) -> torch.Tensor:
     """Returns what the best of right kernels gives: p is rounded in each split, all else is in float64."""
     found = []
-    for q, k, v in paged_decoding._sequences(exact(inputs)):
+    for q, k, v in sequences(exact(inputs)):
         parts = []
-        for s, values in zip(attention.scores(q, k).chunk(splits, -1), v.chunk(splits, -2)):
+        for s, values in zip(scores(q, k).chunk(splits, -1), v.chunk(splits, -2)):
             m = s.amax(dim=-1, keepdim=True)
             p = torch.exp(s - m)
             parts.append((m, p.sum(-1, keepdim=True), p.to(inputs[0].dtype).double() @ values))
@@ -54,21 +67,21 @@ def with_rounded_p(inputs: list[torch.Tensor], splits: int = 3) -> torch.Tensor:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_kernel_that_rounds_p_and_nothing_else_stays_well_below_the_bound(dtype, seed):
     inputs = drawn(*RAGGED, dtype=dtype, seed=seed)
-    assert compare(with_rounded_p(inputs), expected(inputs), "paged_decoding", exact(inputs)).largest_error < 0.6
+    assert compare(with_rounded_p(inputs), expected(inputs), BOUND, exact(inputs)).largest_error < 0.6
 
 
 def test_what_fp16_loses_of_small_probabilities_is_paid_for():
     inputs = drawn(normal(1, 1, 64) * 0.1 + 1, *in_pages(40, 16, 1, 64, lengths=(600,), sink=True))
-    assert compare(with_rounded_p(inputs), expected(inputs), "paged_decoding", exact(inputs)).largest_error < 0.6
+    assert compare(with_rounded_p(inputs), expected(inputs), BOUND, exact(inputs)).largest_error < 0.6
 
 
 def test_the_bound_is_that_of_attention_to_the_keys_of_each_sequence():
     inputs = exact(drawn(normal(3, 6, 32), *in_pages(20, 16, 2, 32, lengths=(77, 0, 130))))
     ref = expected(inputs)
-    allowed = tolerance("paged_decoding", inputs, ref, torch.float16)
-    for b, (q, k, v) in enumerate(paged_decoding._sequences(inputs)):
+    allowed = tolerance(BOUND, inputs, ref, torch.float16)
+    for b, (q, k, v) in enumerate(sequences(inputs)):
         if k.shape[1]:
-            own = tolerance("attention", [q[None], k[None], v[None]], ref[b].view(1, 2, 3, 32), torch.float16)
+            own = tolerance(ATTENTION, [q[None], k[None], v[None]], ref[b].view(1, 2, 3, 32), torch.float16)
             assert torch.equal(own.flatten(0, 2), allowed[b])
         else:
             assert float(allowed[b].max()) <= 2.0**-24 and not bool(ref[b].any())

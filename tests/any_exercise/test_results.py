@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader import Exercise, Result, indices, lengths, normal, output, packed
+from grader import PRODUCT, SOFTMAX, Exercise, Result, indices, lengths, normal, output, packed
 from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS
 from grader.gpu.plan import PackedPlan, Plan
@@ -21,7 +21,7 @@ from grader.numerics.arguments import exact
 from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, with_some
 from grader.numerics.poison import is_poison
 from grader.wire.reply import spec_of
-from tests.operations.conftest import FOLDER
+from tests.any_exercise.conftest import FOLDER
 
 HALVES = ("float16", "bfloat16")
 SOURCE = """
@@ -82,7 +82,7 @@ SOFTMAX = Exercise(
     entry="softmax",
     reference=lambda x: (torch.softmax(x, dim=-1), x.amax(dim=-1)),
     returns=("z", Result("peak", dtype="float32", bound="exact")),
-    bound="softmax",
+    bound=SOFTMAX,
     minutes=1,
 )
 SCALE = Exercise(
@@ -170,6 +170,13 @@ def test_arguments_that_are_filled_are_results_wherever_they_stand(judge):
     assert verdict.id == "unwritten" and "Nothing was written to z" in verdict.lines[0]
 
 
+def test_a_name_that_is_no_bound_is_refused():
+    for stated, asked in (("softmax", None), (SOFTMAX, "softmax"), (SOFTMAX, {"z": "exakt"})):
+        exercise = Exercise(entry="f", reference=lambda x: x, bound=stated, minutes=1)
+        with pytest.raises(ValueError, match="f: '(softmax|exakt)' is no bound; there are bits, exact, unjudged"):
+            trial_of(exercise, "a call", (normal(3),), "float32", asked)
+
+
 def test_an_exercise_updates_arguments_only():
     with pytest.raises(ValueError, match="updates=\\('y',\\): a tuple of names of arguments was expected"):
         Exercise(entry="f", reference=lambda x: x, bound="exact", minutes=1, updates=("y",))
@@ -177,7 +184,7 @@ def test_an_exercise_updates_arguments_only():
 
 def test_a_call_is_timed_against_the_product_of_its_first_two_arguments_or_against_the_one_that_is_stated():
     recording = PackedPlan(Plan([]), {}, b"", [spec_of("x", torch.empty(shape)) for shape in ((6, 4), (4, 6))])
-    plain = Exercise(entry="f", reference=lambda a, b: a @ b, bound="gemm", minutes=1)
+    plain = Exercise(entry="f", reference=lambda a, b: a @ b, bound=PRODUCT, minutes=1)
     assert plain.as_product([(6, 4), (4, 6)]) == (6, 4, 6) and flops_of(plain, recording) == 2 * 6 * 4 * 6
     twice = replace(plain, product=lambda a, b: (a[0], a[1], 2 * b[1]))
     assert twice.as_product([(6, 4), (4, 6)]) == (6, 4, 12) and flops_of(twice, recording) == 4 * 6 * 4 * 6
@@ -190,7 +197,7 @@ def test_a_call_is_timed_against_the_product_of_its_first_two_arguments_or_again
 def test_whole_numbers_of_every_width_pass_through_exactly(judge, dtype):
     data = packed(7, 9).of(dtype).every_second()
     exercise = Exercise(
-        entry="copy", reference=lambda x: x, returns=Result("z", dtype), bound="softmax", minutes=1, dtypes=HALVES
+        entry="copy", reference=lambda x: x, returns=Result("z", dtype), bound=SOFTMAX, minutes=1, dtypes=HALVES
     )
     assert CheckUse.of("a test", data).verdict(judge(exercise)).outcome == PASS
     wrong = judge(exercise, ("tl.store(z_ptr + i, x, mask=mask)", "tl.store(z_ptr + i, x + 1, mask=mask)"))

@@ -12,13 +12,12 @@ from grader import made, normal
 from grader.course.folder import Folder, load_test_file
 from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS, Verdict
+from grader.numerics import rounding_models
 from grader.numerics.arguments import exact
+from grader.numerics.bounds import size_of_terms, tolerance
+from grader.numerics.comparison import compare
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import FLUSHED, UNIT_ROUNDOFF
-from grader.operations import attention
-from grader.operations._attention_backward import Pairs
-from grader.operations.bounds import size_of_terms, tolerance
-from grader.operations.comparison import compare
 from tests.conftest import ROOT, mutant
 
 ID = "27_flash_backward"
@@ -26,7 +25,7 @@ FOLDER = Folder(ROOT / "exercises" / ID)
 MODULE = load_test_file(FOLDER)
 SOLUTION = FOLDER.solution_file.read_text()
 SMALL = dict(BLOCK_M=32, BLOCK_N=32)
-BOUNDS = {name: f"attention_backward.{name}" for name in ("dq", "dk", "dv")}
+BOUNDS = MODULE.exercise.bounds
 BOTH = pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 
 
@@ -34,7 +33,7 @@ def inputs_of(data: tuple[Data, ...], dtype: str = "float16", seed: int = 1) -> 
     return trial_of(MODULE.exercise, "a call", data, dtype).inputs(seed)
 
 
-def of(pairs: Pairs, p: torch.Tensor, ds: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def of(pairs, p: torch.Tensor, ds: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """dq, dk and dv that these P and dS give."""
     return ds @ pairs.k * pairs.scale, ds.mT @ pairs.q * pairs.scale, p.mT @ pairs.do
 
@@ -47,7 +46,7 @@ def largest_errors(inputs: list[torch.Tensor], results: tuple[torch.Tensor, ...]
 
 def with_rounded_factors(inputs: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Returns what the best right kernel gives: P and dS are rounded for their products, all else is in float64."""
-    dtype, pairs = inputs[0].dtype, Pairs(*exact(inputs))
+    dtype, pairs = inputs[0].dtype, MODULE.Pairs(*exact(inputs))
     results = of(pairs, pairs.p.to(dtype).double(), pairs.ds.to(dtype).double())
     return tuple(one.to(dtype) for one in results)
 
@@ -100,7 +99,7 @@ def test_what_is_flushed_to_0_in_fp32_is_paid_for():
     q, k, v, o, do = (torch.ones(1, 1, tokens, 16, dtype=torch.float64) for tokens in (1, 4, 4, 1, 1))
     inputs = [one.bfloat16() for one in (q, k, v * 3, o, do * 100)]
     inputs.insert(4, torch.full(sizes[:3], 92.0))  # the scores are 4: P is exp(-88), 6e-39
-    pairs = Pairs(*exact(inputs))
+    pairs = MODULE.Pairs(*exact(inputs))
     assert 0 < float(pairs.p.max()) < 2.0**-126
     nothing = tuple(torch.zeros_like(one, dtype=torch.bfloat16) for one in of(pairs, pairs.p, pairs.ds))
     refs = MODULE.exercise.expected(exact(inputs))
@@ -112,7 +111,7 @@ def test_heads_are_taken_a_few_at_a_time(monkeypatch):
     given = exact(inputs_of(MODULE.normals(3, 5, 7, 9, 16)))
     refs = MODULE.exercise.expected(given)
     allowed = [tolerance(bound, given, ref, torch.float16) for bound, ref in zip(BOUNDS.values(), refs)]
-    monkeypatch.setattr(attention, "MOST_SCORES", 2 * 7 * 9)
+    monkeypatch.setattr(rounding_models, "MOST_SCORES", 2 * 7 * 9)
     for one, bound, ref in zip(allowed, BOUNDS.values(), refs):
         assert torch.allclose(tolerance(bound, given, ref, torch.float16), one, rtol=1e-12)
 

@@ -12,7 +12,7 @@ from grader.author.accepted_constants import accepted_constants
 from grader.course.drawn_calls import drawn_calls
 from grader.explain.verdict import FAIL, PASS
 from grader.judge.uses import CompiledUse, DrawnUse, TrafficUse, asked
-from tests.operations.conftest import FOLDER
+from tests.any_exercise.conftest import FOLDER
 
 SOLUTION = FOLDER.solution_file.read_text(encoding="utf-8")
 ONE_DTYPE = {"dtypes": ("float16",)}

@@ -12,19 +12,19 @@ from grader import cancelling_down, first_row, normal, uniform
 from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.judge.uses import CheckUse
+from grader.numerics import rounding_models
 from grader.numerics.arguments import exact
+from grader.numerics.bounds import tolerance
+from grader.numerics.comparison import compare
 from grader.numerics.data_sets import Data, generator_for
+from grader.numerics.rounding_models import ATTENTION, LOG_SUM_EXP, scores
 from grader.numerics.roundoff import UNIT_ROUNDOFF
-from grader.operations import attention
-from grader.operations.bounds import tolerance
-from grader.operations.comparison import compare
 from tests.conftest import ROOT, mutant
 
 ID = "25_flash_attention"
 FOLDER = Folder(ROOT / "exercises" / ID)
 SOLUTION = FOLDER.solution_file.read_text()
 SMALL = dict(BLOCK_M=32, BLOCK_N=32)
-BOUNDS = {"o": "attention", "lse": "attention.lse"}
 
 
 def drawn(*data: Data, dtype: torch.dtype = torch.float16, seed: int = 1) -> list[torch.Tensor]:
@@ -34,12 +34,12 @@ def drawn(*data: Data, dtype: torch.dtype = torch.float16, seed: int = 1) -> lis
 def largest_errors(inputs: list[torch.Tensor], o: torch.Tensor, lse: torch.Tensor) -> tuple[float, float]:
     given = exact(inputs)
     ref = load_test_file(FOLDER).exercise.expected(given)
-    return tuple(compare(*one, given).largest_error for one in zip((o, lse), ref, BOUNDS.values()))
+    return tuple(compare(*one, given).largest_error for one in zip((o, lse), ref, (ATTENTION, LOG_SUM_EXP)))
 
 
 def with_rounded_p(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns what the best of right kernels gives: p is rounded for the second product, all else is in float64."""
-    s = attention.scores(*exact([q, k]))
+    s = scores(*exact([q, k]))
     m = s.amax(dim=-1, keepdim=True)
     p = torch.exp(s - m)
     total = p.sum(dim=-1, keepdim=True)
@@ -63,9 +63,9 @@ def test_the_farthest_scores_are_just_below_the_30000_that_the_lessons_promise(i
     FlashAttention does, and the bound of o is a small share of the values."""
     far = load_test_file(Folder(ROOT / "exercises" / id)).far(1, 1, 3, D)
     given = exact(drawn(far, far, uniform(1, 1, 3, D), dtype=dtype))
-    s = attention.scores(*given[:2])
+    s = scores(*given[:2])
     assert s.min() > 28_000 and s.max() <= 30_000
-    assert tolerance("attention", given, given[2], torch.float32).max() < 0.15
+    assert tolerance(ATTENTION, given, given[2], torch.float32).max() < 0.15
 
 
 def test_what_fp16_loses_of_small_probabilities_is_paid_for():
@@ -75,8 +75,8 @@ def test_what_fp16_loses_of_small_probabilities_is_paid_for():
     o, _ = largest_errors(inputs, *with_rounded_p(*inputs))
     assert o < 0.6
     given, (ref, _) = exact(inputs), load_test_file(FOLDER).exercise.expected(exact(inputs))
-    relative, lost = attention.conversion(given, ref)
-    rest = tolerance("attention", given, ref, torch.float16) - 2.0**-24 * lost
+    relative, lost = ATTENTION.conversion(ref, *given)
+    rest = tolerance(ATTENTION, given, ref, torch.float16) - 2.0**-24 * lost
     assert float(((with_rounded_p(*inputs)[0].double() - ref).abs() / rest).max()) > 1
     assert bool((relative > ref.abs()).all())
 
@@ -86,18 +86,18 @@ def test_the_bound_is_made_of_its_terms():
     q, k, v = (one.double() for one in (torch.zeros(1, 1, 1, 16), torch.ones(1, 1, 8, 16), torch.ones(1, 1, 8, 16)))
     ref = torch.ones(1, 1, 1, 16).double()
     u, u32 = UNIT_ROUNDOFF[torch.bfloat16], 2.0**-24
-    allowed = tolerance("attention", [q, k, v], ref, torch.bfloat16)
+    allowed = tolerance(ATTENTION, [q, k, v], ref, torch.bfloat16)
     assert allowed[0, 0, 0, 0].item() == pytest.approx(1.25 * u + 1.1 * u + 2 * 16 * u32)
-    allowed = tolerance("attention.lse", [q, k, v], torch.full((1, 1, 1), math.log(8.0)).double(), torch.float32)
+    allowed = tolerance(LOG_SUM_EXP, [q, k, v], torch.full((1, 1, 1), math.log(8.0)).double(), torch.float32)
     assert allowed.item() == pytest.approx((1.25 * math.log(8) + 16 + 8 / 64) * u32, rel=1e-6)
 
 
 def test_heads_are_taken_a_few_at_a_time(monkeypatch):
     inputs = [one.double() for one in drawn(normal(3, 5, 7, 16), normal(3, 5, 9, 16), normal(3, 5, 9, 16))]
     ref = torch.empty(3, 5, 7, 16, dtype=torch.float64)
-    at_once = attention.rounding(inputs, ref)
-    monkeypatch.setattr(attention, "MOST_SCORES", 2 * 7 * 9)
-    assert torch.allclose(attention.rounding(inputs, ref), at_once, rtol=1e-12)
+    at_once = ATTENTION.arithmetic(ref, *inputs)
+    monkeypatch.setattr(rounding_models, "MOST_SCORES", 2 * 7 * 9)
+    assert torch.allclose(ATTENTION.arithmetic(ref, *inputs), at_once, rtol=1e-12)
 
 
 # ---- what is said of wrong kernels -----------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ import torch
 from grader.course.hidden_cases import read_cases
 from grader.course.trial import trial_of
 from grader.wire.reply import DTYPES
+from tests.any_exercise.conftest import FOLDER
+from tests.any_exercise.test_any_exercise import SOLUTION, changed
 from tests.conftest import ROOT
-from tests.operations.conftest import FOLDER
-from tests.operations.test_any_operation import SOLUTION, changed
 from tests.typed_commands import run_pytest
 
 X = '{ input = "normal", shape = [2, 3, 7, 5], stored_as = [0, 2, 1, 3] }'

@@ -16,22 +16,23 @@ from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.judge.uses import TrafficUse
 from grader.numerics.arguments import exact, from_json, to_json
+from grader.numerics.bounds import tolerance
+from grader.numerics.comparison import compare
 from grader.numerics.data_sets import Data, generator_for
+from grader.numerics.rounding_models import ATTENTION, LOG_SUM_EXP
 from grader.numerics.roundoff import UNIT_ROUNDOFF
-from grader.operations import causal_attention
-from grader.operations.bounds import tolerance
-from grader.operations.comparison import compare
 from tests.conftest import ROOT, mutant
 
 ID = "26_causal_attention"
 FOLDER = Folder(ROOT / "exercises" / ID)
 SOLUTION = FOLDER.solution_file.read_text()
 SMALL = dict(BLOCK_M=32, BLOCK_N=32)
-BOUNDS = {"o": "causal_attention", "lse": "causal_attention.lse"}
+MODULE = load_test_file(FOLDER)
+BOUNDS = MODULE.exercise.bounds
 
 
 def expected(arguments: list) -> list[torch.Tensor]:
-    return load_test_file(FOLDER).exercise.expected(arguments)
+    return MODULE.exercise.expected(arguments)
 
 
 def heads(queries: int, keys: int, H: int = 2, HK: int = 2, D: int = 16) -> tuple[Data, Data, Data]:
@@ -44,8 +45,8 @@ def drawn(*data: Data, dtype: torch.dtype = torch.float16, seed: int = 1) -> lis
 
 def with_rounded_p(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *options) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns what the best of right kernels gives: p is rounded for the second product, all else is in float64."""
-    of = causal_attention.Scored([*exact([q, k, v]), *options])
-    _, keys, values = causal_attention.for_each_head(*exact([q, k, v]))
+    of, group = MODULE.Scored(*exact([q, k, v]), *options), q.shape[1] // k.shape[1]
+    keys, values = (one.double().repeat_interleave(group, dim=1) for one in (k, v))
     s = of.scores(q.double(), keys)
     m = s.amax(dim=-1, keepdim=True)
     p = torch.exp(s - torch.where(m.isneginf(), 0.0, m))
@@ -100,18 +101,16 @@ def test_the_bound_is_made_of_its_terms():
 def test_without_a_rule_that_hides_anything_the_bound_is_that_of_attention():
     inputs = exact(drawn(*heads(1, 45)))
     o, lse = expected([*inputs, None, None])
-    for bound, ref, dtype in (("", o, torch.float16), (".lse", lse, torch.float32)):
-        plain = tolerance(f"attention{bound}", inputs, ref, dtype)
-        assert torch.allclose(
-            tolerance(f"causal_attention{bound}", [*inputs, None, None], ref, dtype), plain, rtol=1e-12
-        )
+    for name, model, ref, dtype in (("o", ATTENTION, o, torch.float16), ("lse", LOG_SUM_EXP, lse, torch.float32)):
+        plain = tolerance(model, inputs, ref, dtype)
+        assert torch.allclose(tolerance(BOUNDS[name], [*inputs, None, None], ref, dtype), plain, rtol=1e-12)
 
 
 # ---- options as arguments --------------------------------------------------------------------------------------------
 
 
 def test_an_option_that_is_not_taken_is_not_told():
-    exercise = load_test_file(FOLDER).exercise
+    exercise = MODULE.exercise
     told = trial_of(exercise, "a", (*heads(3, 5, 1, 1), None, 2.0), "float16").sizes_label
     assert told == "q 1 x 1 x 3 x 16, k 1 x 1 x 5 x 16, v 1 x 1 x 5 x 16, softcap = 2.0"
     assert from_json(json.loads(json.dumps(to_json(None)))) is None

@@ -15,9 +15,9 @@ from grader import indices, normal  # noqa: E402
 from grader.explain.verdict import FAIL, PASS  # noqa: E402
 from grader.judge.history import History  # noqa: E402
 from grader.judge.judge import Judge  # noqa: E402
+from tests.any_exercise.conftest import Graded  # noqa: E402
+from tests.any_exercise.test_any_exercise import SOLUTION  # noqa: E402
 from tests.gpu.replays_here import replays_here  # noqa: E402, F401
-from tests.operations.conftest import Graded  # noqa: E402
-from tests.operations.test_any_operation import SOLUTION  # noqa: E402
 
 B, H, S, D, K = 2, 3, 20, 8, 100
 RESULTS = {"z": K, "counts": B * H, "state": K}

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from grader import falling, leading, normal
+from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.numerics.layouts import repeated
-from grader.operations import online_softmax
 from tests.conftest import ROOT, mutant
 
 ID = "13_online_softmax"
@@ -32,10 +32,12 @@ def test_many_iterations_along_a_row_that_rises_slowly_are_paid_for(bench):
 
 
 def test_the_rounding_is_that_of_softmax_and_grows_with_the_row():
+    rounding = load_test_file(Folder(ROOT / "exercises" / ID)).rounding
+
     def factor(columns: int) -> float:
         x = torch.zeros(1, columns, dtype=torch.float64)
         ref = torch.softmax(x, dim=1)
-        return float((online_softmax.rounding([x], ref) / ref).max()) * 2**24
+        return float((rounding(ref, x) / ref).max()) * 2**24
 
     assert factor(256) == pytest.approx(20 + 4)
     assert factor(2560) == pytest.approx(20 + 40)

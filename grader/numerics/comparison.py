@@ -1,4 +1,4 @@
-"""The comparison of a result with the exact result: each element has to lie within the operation's bound."""
+"""The comparison of a result with the exact result: each element has to lie within the result's bound."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from grader.numerics.arguments import Argument
+from grader.numerics.bounds import Bound, tolerance
 from grader.numerics.poison import BITS
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF, UNJUDGED
-from grader.operations.bounds import tolerance
 
 MOST_COMPARED = 1 << 24  # elements that are compared at a time: memory may be short
 BYTES_PER_ELEMENT = 80  # of each element compared: float64, and what a comparison keeps
@@ -54,7 +54,7 @@ def first_index(flags: torch.Tensor) -> tuple[int, ...]:
     return tuple(map(int, np.unravel_index(position, tuple(flags.shape))))
 
 
-def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> Comparison:
+def compare(out: torch.Tensor, ref: torch.Tensor, bound: Bound, inputs: Sequence[Argument]) -> Comparison:
     """Returns the comparison of a result with its reference. `ref` and `inputs` are in float64.
 
     NaN, +inf and -inf must stand exactly where the reference has them, once that is rounded to the result's dtype.
@@ -83,7 +83,7 @@ def compare(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[A
     return Comparison(out, expected, ref, error > 1, error)
 
 
-def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> bool:
+def is_right(out: torch.Tensor, ref: torch.Tensor, bound: Bound, inputs: Sequence[Argument]) -> bool:
     """Returns what `compare(...).right` is, with far fewer passes over memory where everything is finite and right.
 
     For the bound "bits" `ref` may be in the dtype of the result: a copy is exact in any dtype.
@@ -91,7 +91,7 @@ def is_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[
     return bool(surely_right(out, ref, bound, inputs)) or compare(out, ref, bound, inputs).right
 
 
-def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> torch.Tensor:
+def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: Bound, inputs: Sequence[Argument]) -> torch.Tensor:
     """Returns whether a quick look finds a result right; [], bool, on the result's device: the host need not wait.
 
     It is False for some right results: for results that are empty or not all finite, and for few others. It is True for
@@ -101,7 +101,7 @@ def surely_right(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Seque
     return quick_error(out, ref, bound, inputs) <= 1
 
 
-def quick_error(out: torch.Tensor, ref: torch.Tensor, bound: str, inputs: Sequence[Argument]) -> torch.Tensor:
+def quick_error(out: torch.Tensor, ref: torch.Tensor, bound: Bound, inputs: Sequence[Argument]) -> torch.Tensor:
     """Returns the worst element's error as a multiple of the bound, [], on the result's device. It is more than 1, or
     NaN, where a quick look cannot tell.
 

@@ -9,8 +9,9 @@ import torch
 
 from grader import normal
 from grader.explain.verdict import FAIL, PASS, Verdict
+from grader.numerics.comparison import compare
 from grader.numerics.data_sets import generator_for, uniform
-from grader.operations.comparison import compare
+from grader.numerics.rounding_models import PRODUCT
 from tests.conftest import ROOT
 
 SOLUTION = Path(ROOT, "solutions/05_grouped_matmul/grouped_matmul.py").read_text()
@@ -39,7 +40,7 @@ def pair(draw, K: int, seed: int) -> list[torch.Tensor]:
 
 
 def largest_error(out: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> float:
-    return compare(out, a.double() @ b.double(), "gemm", [a.double(), b.double()]).largest_error
+    return compare(out, a.double() @ b.double(), PRODUCT, [a.double(), b.double()]).largest_error
 
 
 @pytest.mark.parametrize("draw", [normal, uniform])
