@@ -85,7 +85,7 @@ STATES = (PASSED, CORE_PASSED, PARTLY_RIGHT, NOTHING_RIGHT, EMPTY, NOT_GRADED, M
 
 
 def write_report(graded: list[StudentWork], course: Path, path: Path, ignored: Sequence[str] = ()) -> Path:
-    """Writes the page. `ignored`: what was sent and names no student and exercise."""
+    """Writes the page. `ignored`: what was sent and is nobody's hand-in, each with the reason."""
     exercises = sorted({one.exercise for one in graded})
     sections = [_section(Folder(course / "exercises" / id), [one for one in graded if one.exercise == id])
                 for id in exercises]  # fmt: skip

@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from grader.classroom.cell_names import SOLUTION_CELL
-from grader.classroom.names import Names
+from grader.classroom.intake_notes import read_notes
+from grader.classroom.names import Names, copy_number
 from grader.classroom.patience import is_away
 from grader.classroom.sent_files import MOST_BYTES as MOST_BYTES_SENT
 from grader.classroom.sent_files import File, files_in
@@ -44,6 +45,13 @@ class HandIn:
     problem: str = ""
     absent: bool = False  # no file is there that could be meant
     notes: list[str] = field(default_factory=list)
+    together: tuple[str, ...] = ()  # all of a group
+
+    def tell_group(self, together: tuple[str, ...]) -> None:
+        """Says with whom it was handed in, where they are several."""
+        if len(together) > 1:
+            self.together = together
+            self.notes.append(f"Handed in together by {', '.join(together)}.")
 
 
 class Unreadable(Exception):
@@ -70,8 +78,15 @@ def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] =
     meant = {file.path: (names.exercise_of(file.path.name) or ("",))[0] for file in files}
     others = [file for file in files if not meant[file.path] and file.path.name not in OF_NBGRADER]
     hand_in = hand_in_of([file for file in files if meant[file.path] == name], others, name, stub)
-    missing = [each for each in siblings if each not in meant.values()] if hand_in.text is not None else []
+    told = read_notes(folder)
+    missing = [each for each in siblings if each not in {*meant.values(), *told}] if hand_in.text is not None else []
     hand_in.notes += [f"{each} of this assignment was not handed in and counts 0." for each in missing]
+    if note := told.get(name):
+        hand_in.tell_group(note.together)
+        if note.problem and hand_in.text is None:
+            hand_in.problem, hand_in.absent = note.problem, False
+        elif note.problem:
+            hand_in.notes.append(note.problem)
     return hand_in
 
 
@@ -84,7 +99,9 @@ def hand_in_of(files: list[File], others: list[File], name: str, stub: str) -> H
     read = [one for file in files if (one := _read(file, name, stub)) is not None]
     if not read:
         return HandIn(problem=expected(name, others), absent=not others)
-    best = max(read, key=lambda one: (one.text is not None, is_worked_on(one.text or "", stub), _age(one)))
+    best = max(
+        read, key=lambda one: (one.text is not None, is_worked_on(one.text or "", stub), _age(one), *_of_one_age(one))
+    )
     if best.text is None:
         return HandIn(problem="; ".join(one.problem for one in read))
     differing = [one for one in read if one.text != best.text]
@@ -123,12 +140,21 @@ def _age(read: _Read) -> tuple[int, float]:
     return read.file.turn, read.file.time
 
 
+def _of_one_age(read: _Read) -> tuple[int, int, str]:
+    """Returns what decides between files of one time: the number after the name, then which lies further outside."""
+    path = read.file.path
+    return copy_number(path.name), -len(path.parts), str(path)
+
+
 def _why_not(other: _Read, best: _Read, stub: str) -> str:
     if other.text is None:
         return other.problem
     if is_worked_on(best.text or "", stub) and not is_worked_on(other.text, stub):
         return f"it is the empty exercise, and {best.file.path} is not"
-    return f"{best.file.path} is {'newer' if _age(best) > _age(other) else 'as new'}"
+    if _age(best) > _age(other):
+        return f"{best.file.path} is newer"
+    number = "" if copy_number(best.file.path.name) <= copy_number(other.file.path.name) else ", of the higher number,"
+    return f"{best.file.path}{number} is {'as new' if not number else 'taken for newer'}"
 
 
 def _of_a_size(name: str, text: str, notes: list[str]) -> str:

@@ -1,6 +1,7 @@
 """Copies a learning platform's export (a zip or a folder of files) into nbgrader's submitted/ folder.
 
-grader.classroom.names says which names are understood.
+grader.classroom.by_student says whose a file is. Files keep the names that their students know, as far as they can lie
+in one folder, and their order in time: grader.classroom.handin decides which of them counts, here as elsewhere.
 """
 
 from __future__ import annotations
@@ -9,24 +10,26 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path, PurePosixPath
 
 import click
 
-from grader.classroom.handin import OF_NBGRADER
-from grader.classroom.names import Names, Owner, Person, as_folder, submitters
-from grader.classroom.sent_files import MOST_BYTES, File, sent
+from grader.classroom.by_student import Sent, by_student, is_unclear, unclear, what_to_leave, why_not
+from grader.classroom.intake_notes import Note, write_notes
+from grader.classroom.names import Names, Person, as_folder
+from grader.classroom.patience import is_away
+from grader.classroom.sent_files import LINK, MOST_BYTES, NO_FILE, File, files_in, sent
 from grader.files import keep_aside
-
-MOST_NAMED = 3  # paths of a clash
 
 
 @dataclass
 class Intake:
     """The outcome for an export's files: how many were copied, and how many were there already.
 
-    `ignored`: the paths of files that name no student, or are too large. `clashes`: a sentence for each exercise that a
-    student has at several places of the export, and that is taken from none of them.
+    `ignored`: the paths of files that name no student, with the reason. `clashes`: a sentence for each exercise that a
+    student has at several places of the export, and that is taken from none of them. `around`: the folder that was
+    taken for one around the students' folders.
     """
 
     taken: int = 0
@@ -35,17 +38,7 @@ class Intake:
     unknown: set[str] = field(default_factory=set)  # students that the roster does not have
     ignored: list[str] = field(default_factory=list)
     clashes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Sent:
-    """A file of an export, and what its path names. `name`: the exercise, and "" where it names none."""
-
-    file: File
-    owner: Owner
-    chosen: str  # the name that the student chose for the file
-    name: str
-    kind: str
+    around: str = ""
 
 
 def take_in(source: Path, submitted: Path, notebooks: dict[str, list[str]], roster: list[Person]) -> Intake:
@@ -55,67 +48,136 @@ def take_in(source: Path, submitted: Path, notebooks: dict[str, list[str]], rost
     student is told. Raises ClickException where the export cannot be read, or an exercise is part of several
     assignments and none is named.
     """
-    intake = Intake()
-    names = Names({name for each in notebooks.values() for name in each}, notebooks, roster)
-    found: dict[tuple[str, str, str], list[_Sent]] = {}
     with sent(source) as files:
-        by_folder, unnamed = submitters(files), []
-        for one in _named(files, names, intake):
-            people = names.people_of(one.owner, by_folder, one.owner.name)
-            for student in (as_folder(person.id) for person, _ in people):
-                if one.name:
-                    assignment = _assignment(one.file.path, one.name, notebooks)
-                    found.setdefault((student, assignment, one.name), []).append(one)
-                else:
-                    unnamed.append((student, one))
-            intake.unknown |= {as_folder(person.id) for person, is_known in people if not is_known}
-        assignments = {assignment for _, assignment, _ in found} or set(notebooks)
-        for (student, assignment, name), held in found.items():
-            if len({one.owner.place for one in held}) > 1:
-                intake.clashes.append(_clash(student, name, [one.file.path for one in held]))
-                continue
-            for number, (target, one) in enumerate(_targets(name, held)):
-                _keep(submitted / student / assignment / target, one.file.read(), number, intake)
-            intake.students.add(student)
-        for student, one in unnamed:
-            named = [each for each in notebooks if each in one.file.path.parts] or list(assignments)
-            if len(named) > 1:
-                intake.ignored.append(str(one.file.path))
-                continue
-            _keep(submitted / student / named[0] / as_folder(one.chosen), one.file.read(), 0, intake)
-            intake.students.add(student)
+        return _copied(files, submitted, notebooks, roster)
+
+
+def take_in_groups(submitted: Path, notebooks: dict[str, list[str]], roster: list[Person]) -> Intake:
+    """Copies what lies in submitted/ADA+BOB to ADA and to BOB: to nbgrader such a folder would be one more student."""
+    groups = [path.name for path in submitted.glob("*+*") if path.is_dir()]
+    files = [file for file in files_in(submitted) if file.path.parts[0] in groups] if groups else []
+    return _copied(files, submitted, notebooks, roster)
+
+
+def _copied(files: list[File], submitted: Path, notebooks: dict[str, list[str]], roster: list[Person]) -> Intake:
+    names = Names({name for each in notebooks.values() for name in each}, notebooks, roster)
+    told = by_student(files, names)
+    intake = Intake(unknown=set(map(as_folder, told.unknown)), ignored=list(told.ignored), around=told.around)
+    found: dict[tuple[str, str], list[Sent]] = {}
+    for one in told.sent:
+        if one.exercise:
+            assignment = _assignment(one.file.path, one.exercise, notebooks)
+            for student in map(as_folder, one.students):
+                found.setdefault((student, assignment), []).append(one)
+    assignments = {assignment for _, assignment in found} or set(notebooks)
+    for one in told.sent:
+        named = [each for each in notebooks if each in one.file.path.parts] or list(assignments)
+        if not one.exercise and len(named) > 1:
+            intake.ignored.append(why_not(one))
+        elif not one.exercise:
+            for student in map(as_folder, one.students):
+                found.setdefault((student, named[0]), []).append(one)
+    for (student, assignment), held in found.items():
+        _take(submitted / student / assignment, student, held, intake)
+        intake.students.add(student)
     intake.ignored.sort()
     return intake
 
 
-def _named(files: list[File], names: Names, intake: Intake) -> Iterator[_Sent]:
-    """Yields the files that name a student; the others are ignored."""
-    for file in files:
-        if file.path.name in OF_NBGRADER:  # a student's own would forge the time
-            continue
-        owner, chosen = names.owner_of(file.path)
-        if owner is None or file.size > MOST_BYTES:
-            intake.ignored.append(str(file.path))
-            continue
-        yield _Sent(file, owner, chosen, *(names.exercise_of(chosen) or ("", "")))
+def _take(folder: Path, student: str, held: list[Sent], intake: Intake) -> None:
+    """Copies a student's files of an assignment, and notes what is not to be seen in them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    notes, taken = {}, [one for one in held if not one.exercise]
+    for name in sorted({one.exercise for one in held} - {""}):
+        files = [one for one in held if one.exercise == name]
+        problem = ""
+        if is_unclear(files):
+            paths = [str(one.file.path) for one in files]
+            problem = unclear(name, paths)
+            intake.clashes.append(f"{student}: {problem} {what_to_leave(paths)}")
+        else:
+            taken += files
+        together = tuple(sorted({as_folder(id) for one in files for id in one.students}))
+        notes[name] = Note(together if len(together) > 1 else (), problem)
+    for one, why in _keep(folder, taken, intake):
+        name, told = one.exercise, f"{one.chosen} {why}"
+        if name:
+            notes[name] = Note(notes[name].together, "; ".join(filter(None, (notes[name].problem, told))))
+        else:
+            intake.ignored.append(f"{one.file.path}: {why}")
+    write_notes(folder, notes)
 
 
-def _targets(name: str, held: list[_Sent]) -> list[tuple[str, _Sent]]:
-    """Returns the name under which each file is kept, the oldest file first: the newest of a kind gets the exercise's.
+def _keep(folder: Path, held: list[Sent], intake: Intake) -> list[tuple[Sent, str]]:
+    """Writes the files that are not there yet; returns those that cannot be kept, and why.
 
-    A platform counts hand-ins, and adds a number to the names of further files.
+    Where one is written, all get the order in time that they have in the export, after all that was there before.
     """
+    targets, refused, is_new = [], [], False
+    for one, target in _targets(folder, held):
+        try:
+            data = _content(one.file)
+        except ValueError as problem:
+            refused.append((one, str(problem)))
+            continue
+        path = folder / target
+        targets.append((one, path))
+        if path.exists() and path.read_bytes() == data:
+            intake.unchanged += 1
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            keep_aside(path)
+        path.write_bytes(data)
+        intake.taken, is_new = intake.taken + 1, True
+    ages, now = sorted({_age(one) for one, _ in targets}), time.time()
+    for one, path in targets if is_new else ():
+        os.utime(path, (now + ages.index(_age(one)),) * 2)
+    return refused
 
-    def age(one: _Sent) -> tuple[int, float, list[int]]:
-        digits = "".join(c if c.isdecimal() else " " for c in one.chosen).split()
-        return int(one.owner.hand_in or 0), one.file.time, [int(each) for each in digits]
 
-    targets = []
-    for kind in sorted({one.kind for one in held}):
-        *older, newest = sorted((one for one in held if one.kind == kind), key=age)
-        targets += [(f"{name}-{number}{kind}", one) for number, one in enumerate(older, 1)]
-        targets.append((f"{name}{kind}", newest))
-    return sorted(targets, key=lambda target: age(target[1]))
+def _content(file: File) -> bytes:
+    """Returns what a file holds. Raises ValueError with the reason where it is not to be kept; OSError of a share."""
+    if file.problem in (LINK, NO_FILE):  # a link would lead to a file of the instructor's
+        raise ValueError(file.problem)
+    if file.size > MOST_BYTES:
+        raise ValueError(f"has {file.size >> 20} MB and was not taken; hand in the kernel, or clear the outputs")
+    try:
+        return file.read()
+    except OSError as error:
+        if is_away(error):
+            raise
+        raise ValueError(f"cannot be read ({error.strerror or type(error).__name__})") from None
+
+
+def _targets(folder: Path, held: list[Sent]) -> Iterator[tuple[Sent, PurePosixPath]]:
+    """Yields each file with its path in the hand-in's folder, the newest first: it gets the student's name for it.
+
+    An older one of the same name goes into a folder "earlier 1".
+    """
+    files: set[PurePosixPath] = set()
+    folders: set[PurePosixPath] = set()
+    for one in sorted(held, key=_age, reverse=True):
+        own = PurePosixPath(*map(as_folder, one.owner.inner), as_folder(one.chosen))
+        others = (PurePosixPath(f"earlier {number}", own.name) for number in count(1))
+        target = next(
+            each for each in chain([own], others)
+            if each not in files | folders and not files & set(each.parents) and _fits(folder, each)
+        )  # fmt: skip
+        files.add(target)
+        folders |= set(target.parents)
+        yield one, target
+
+
+def _fits(folder: Path, target: PurePosixPath) -> bool:
+    """Returns whether a file can lie there: nothing else is in its way, and nbgrader takes no folder for a notebook."""
+    outer = target.parents[:-1]
+    is_free = not (folder / target).is_dir() and not any((folder / each).is_file() for each in outer)
+    return is_free and not any(each.name.lower().endswith(".ipynb") for each in outer)
+
+
+def _age(one: Sent) -> tuple[int, float]:
+    return one.file.turn, one.file.time
 
 
 def _assignment(path: PurePosixPath, name: str, notebooks: dict[str, list[str]]) -> str:
@@ -127,28 +189,3 @@ def _assignment(path: PurePosixPath, name: str, notebooks: dict[str, list[str]])
             f"{name} is part of {' and '.join(choice)}. Name the assignment: course grade {choice[0]} ..."
         )
     return choice[0]
-
-
-def _clash(student: str, name: str, paths: list[PurePosixPath]) -> str:
-    places = [str(path) for path in paths]
-    if len(places) > MOST_NAMED:
-        places[MOST_NAMED - 1 :] = [f"{len(places) - MOST_NAMED + 1} more"]
-    neither, (top, *others) = "neither" if len(paths) == 2 else "none", {path.parts[0] for path in paths}
-    return (
-        f"Taken from {neither}, for each would be {name} of {student}: {', '.join(places[:-1])} and {places[-1]}. "
-        "Leave one of them in the export, then run the command again."
-        + ("" if others else f" If {top} is no student's, unpack the export, and name that folder instead.")
-    )
-
-
-def _keep(path: Path, data: bytes, number: int, intake: Intake) -> None:
-    """Writes a file, unless it is there already. `number`: of files of an export a higher one shall be newer."""
-    if path.exists() and path.read_bytes() == data:
-        intake.unchanged += 1
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        keep_aside(path)
-    path.write_bytes(data)
-    os.utime(path, (time.time() + number,) * 2)
-    intake.taken += 1

@@ -57,7 +57,7 @@ class Owner:
     """Whom a path names, and in which folder, or by the beginning of which files.
 
     `number`: the student's on the platform; `participant`: what tells two of one name apart; `hand_in`: a number that
-    grows with each hand-in; "" for none.
+    grows with each hand-in; "" for none. `inner`: the folders in that folder, which are the student's own.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Owner:
     participant: str
     hand_in: str
     place: tuple[str, ...]
+    inner: tuple[str, ...] = ()
 
 
 class Names:
@@ -89,7 +90,7 @@ class Names:
     def owner_of(self, path: PurePosixPath) -> tuple[Owner | None, str]:
         """Returns whom a path names, and the name that the student chose for the file; None where it names nobody."""
         folders = path.parts[:-1]
-        top = next((part for part in folders if part not in self.folders and not OF_NOBODY.fullmatch(part)), "")
+        top = next((part for part in folders if not self.is_folder(part)), "")
         first = top or path.name
         by_platform = CANVAS.fullmatch(first) or MOODLE.fullmatch(first)
         if path.is_absolute():
@@ -103,8 +104,19 @@ class Names:
         told = by_platform.groupdict() if by_platform else {}
         number, hand_in = told.get("number", ""), told.get("hand_in", "")
         participant = number or told.get("participant", "")
-        place = folders if top else (*folders, who, participant)
-        return Owner(who, number, participant, hand_in, place), path.name if top else rest
+        if not top:
+            return Owner(who, number, participant, hand_in, (*folders, who, participant)), rest
+        outer = folders.index(top) + 1
+        inner = tuple(part for part in folders[outer:] if part not in self.folders)
+        return Owner(who, number, participant, hand_in, folders[:outer], inner), path.name
+
+    def is_folder(self, name: str) -> bool:
+        """Returns whether a folder of this name is the course's, or Gradescope's around all others."""
+        return name in self.folders or OF_NOBODY.fullmatch(name) is not None
+
+    def is_list_of_students(self, path: PurePosixPath) -> bool:
+        """Returns whether this is Gradescope's list of students, which is nobody's hand-in."""
+        return METADATA.fullmatch(str(path)) is not None
 
     def people_of(self, owner: Owner, by_folder: dict[str, list[Person]], id: str) -> list[tuple[Person, bool]]:
         """Returns whose a file is, and of each whether the roster has that student.
@@ -160,6 +172,18 @@ def _letters(name: str) -> str:
     """Returns a name's letters with their marks, and its digits, alike in both ways to write a letter with a mark."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
     return "".join(c for c in folded if unicodedata.category(c)[0] in "LMN")
+
+
+def is_of_platform(folder: str) -> bool:
+    """Returns whether a platform names a student's folder so."""
+    return any(form.fullmatch(folder) for form in (CANVAS, MOODLE, GRADESCOPE))
+
+
+def copy_number(name: str) -> int:
+    """Returns the number that a browser or a platform has added to the name of a further file; 0 for none."""
+    file = FILE.fullmatch(name)
+    found = re.search(r"([0-9]{1,9})\)?$", file["stem"]) if file else None
+    return int(found[1]) if found else 0
 
 
 def as_folder(name: str) -> str:

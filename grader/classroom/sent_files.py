@@ -99,7 +99,8 @@ def _raise(error: OSError) -> NoReturn:
 def _on_disk(path: Path, folder: Path) -> File:
     facts = path.lstat()
     problem = LINK if stat.S_ISLNK(facts.st_mode) else "" if stat.S_ISREG(facts.st_mode) else NO_FILE
-    return File(PurePosixPath(path.relative_to(folder)), facts.st_size, facts.st_mtime, path.read_bytes, problem)
+    shown = PurePosixPath(str(path.relative_to(folder)).replace("\\", "/"))  # an unpacked zip of Windows has such names
+    return File(shown, facts.st_size, facts.st_mtime, path.read_bytes, problem)
 
 
 def _unpacked(file: File, room: _Room, depth: int = MOST_DEPTH) -> list[File]:

@@ -93,15 +93,36 @@ def test_a_file_that_names_no_exercise_is_its_students_and_told(week):
         file.writestr("nobody.txt", "x")
     for taken in (4, 0):
         said = week.here("course", "grade", "--from", str(archive))
-        assert f"{taken} files of" in said and "Ignored, for it names no student and exercise: nobody.txt" in said
+        assert f"{taken} files of" in said and "Ignored: nobody.txt: it names no student" in said
     rows = grades(week)
     assert [rows[who]["status"] for who in ("gasgus", "steineli", "suesue")] == ["not graded", "not graded", "graded"]
     assert "there is homework.pdf" in rows["gasgus"]["note"]
     assert "there is my softmax final.py" in rows["steineli"]["note"]
-    assert "softmax-1.py was not judged: softmax.py is newer." in rows["suesue"]["note"]
+    assert "softmax-1.py was not judged: softmax-2.py is newer." in rows["suesue"]["note"]
     assert rows["suesue"]["score"] == "20.0"
     page = (week.path / "report.html").read_text(encoding="utf-8")
-    assert "<li>nobody.txt</li>" in page and "there is homework.pdf" in page
+    assert "<li>nobody.txt: it names no student</li>" in page and "there is homework.pdf" in page
+
+
+def test_what_an_export_says_is_told_in_every_later_run(week):
+    """A hand-in at two places is never "nothing was handed in"; a group is told, and nobody of it to be alike."""
+    archive = week.path.parent / "canvas.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("ada/masked_add.py", "one")
+        file.writestr("ada_masked_add.py", "another")
+        file.writestr("kim+lee/softmax (2).ipynb", "def theirs(): ...")
+        file.writestr("bob/softmax.py", "def his(): ...")
+    week.hand_in("mia+ned", WEEK, {"softmax.py": "def of_both(): ..."})
+    problem = "masked_add was sent at several places and taken from neither: ada/masked_add.py and ada_masked_add.py."
+    for options in (["--from", str(archive)], []):
+        said = week.here("course", "grade", *options)
+        assert f"ada, week1/masked_add: {problem}" in said and "The same text to the letter" not in said
+        rows, page = grades(week), (week.path / "report.html").read_text(encoding="utf-8")
+        assert sorted(rows) == ["ada", "bob", "kim", "lee", "mia", "ned"]
+        assert rows["ada"]["status"] == "not graded" and problem in rows["ada"]["note"] and problem in page
+        assert "Handed in together by kim, lee." in rows["kim"]["note"] and rows["lee"]["status"] == "graded"
+        assert "Handed in together by mia, ned." in rows["ned"]["note"]
+        assert "the same text to the letter" not in page
 
 
 def test_a_class_is_graded_by_one_command_at_a_time(week):

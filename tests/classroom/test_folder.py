@@ -135,21 +135,21 @@ def test_every_layout_is_understood_and_the_rest_is_named(folder, judged_by):
     folder.put("cem", "", {"masked_add.py": TEXT, "softmax.py": mutant("03_softmax/always_fp32").encode()})
     folder.put("dan", ADD, {"add.py": TEXT})
     (folder.path / "eve_masked_add.py").write_bytes(TEXT)
-    (folder.path / "cem_masked_add.py").write_bytes(b"an older one")
-    os.utime(folder.path / "cem_masked_add.py", (0, 0))
+    folder.put("cem", "old", {"masked_add.py": b"an older one"})
+    os.utime(folder.path / "cem/old/masked_add.py", (0, 0))
     (folder.path / "link_masked_add.py").symlink_to(ROOT / "README.md")
     (folder.path / "notes.txt").write_text("not a submission")
     said = folder.here("--only", "1")
     assert "6 hand-ins, 1 different text, 1 to judge" in said
     assert "link, 01_masked_add: link_masked_add.py is a link; hand in the file itself" in said
-    assert "Ignored, for it names no student and exercise: notes.txt" in said
+    assert "Ignored: notes.txt: it names no student" in said
     assert (
         "dan, 01_masked_add: masked_add.ipynb or masked_add.py was expected; there is dan/01_masked_add/add.py" in said
     )
     rows = {(row["student"], row["exercise"]): row for row in folder.table()}
     assert [rows[who, ADD]["status"] for who in ("ada", "bob", "cem", "eve")] == ["graded"] * 4
     assert {exercise for _, exercise in rows} == {ADD}  # the other was not asked for, and has no result
-    assert rows["cem", ADD]["note"] == "cem_masked_add.py was not judged: cem/masked_add.py is newer."
+    assert rows["cem", ADD]["note"] == "cem/old/masked_add.py was not judged: cem/masked_add.py is newer."
 
 
 def read(folder: SubmissionFolder, *only: Folder) -> tuple[dict[str, StudentWork], list[str]]:
@@ -162,7 +162,7 @@ def test_of_several_files_the_newer_counts_but_the_empty_exercise_never(folder):
     stub = stub_text(solution(ADD)).encode()
     for student, week1, flat in (("newer", TEXT, b"x = 1\n"), ("stub", TEXT, stub), ("older stub", stub, TEXT)):
         folder.put(student, "week1", {"masked_add.py": week1})
-        (folder.path / f"{student}_masked_add.py").write_bytes(flat)
+        folder.put(student, "", {"masked_add.py": flat})
     for path in (folder.path / "newer/week1/masked_add.py", folder.path / "older stub/week1/masked_add.py"):
         os.utime(path, (0, 0))
     found, ignored = read(folder)
@@ -170,7 +170,7 @@ def test_of_several_files_the_newer_counts_but_the_empty_exercise_never(folder):
     assert found["newer"].text.text == "x = 1\n"
     assert found["stub"].text.text == found["older stub"].text.text == TEXT.decode()
     notes = {student: one.hand_in.notes for student, one in found.items()}
-    assert notes["newer"] == ["newer/week1/masked_add.py was not judged: newer_masked_add.py is newer."]
+    assert notes["newer"] == ["newer/week1/masked_add.py was not judged: newer/masked_add.py is newer."]
     assert notes["stub"][0].endswith("it is the empty exercise, and stub/week1/masked_add.py is not.")
 
 
@@ -182,7 +182,7 @@ def test_what_is_misspelt_is_its_students_and_told(folder):
     (folder.path / "ada_masked_add.py").write_bytes(TEXT)
     (folder.path / "fred_maskd_add.py").write_bytes(TEXT)
     found, ignored = read(folder, Folder(ROOT / "exercises" / ADD))
-    assert ignored == ["dan/maskd_add.py"]
+    assert ignored == ["dan/maskd_add.py: no .py file or notebook of an exercise is called so"]
     status = {student: one.hand_in.absent for student, one in found.items()}
     assert status == {"ada": False, "dan": True, "eve": True, "fred": False, "gus": True, "results": False}
     problem = "masked_add.ipynb or masked_add.py was expected"
@@ -211,10 +211,17 @@ def test_files_named_for_students_alone_need_the_exercise(folder, judged_by):
             file.writestr(place, place)
     zipped = SubmissionFolder(folder.path.parent / "export.zip", folder.out)
     said = zipped.here()
-    assert "1 to judge" in said and "names no student and exercise: bob/maskd.py" in said
+    assert (
+        "1 different text" in said
+        and "Ignored: bob/maskd.py: no .py file or notebook of an exercise is called so" in said
+    )
     assert [(row["student"], row["note"]) for row in folder.table()] == [
-        ("bob", ""), ("eve", "eve_masked_add.py was not judged: eve/masked_add.py is as new."),
-    ]  # fmt: skip
+        ("bob", ""),
+        (
+            "eve",
+            "masked_add was sent at several places and taken from neither: eve/masked_add.py and eve_masked_add.py.",
+        ),
+    ]
 
 
 def test_commands_say_what_is_wrong(folder):
@@ -298,10 +305,11 @@ def test_whoever_sent_anything_has_a_row(folder, judged_by):
     assert rows["steineli"]["note"].endswith("; there is steineli_1005_50006_my add final.py")
     first, second = "suesue_1020_50021_masked_add-1.py", "suesue_1020_50022_masked_add-2.py"
     assert rows["suesue"]["note"] == f"{first} was not judged: {second} is newer."
+    assert "Not in the roster, kept under the name that the folder gives: Ada Lovelace, banivo, " in said
     assert "steineli, 01_masked_add: masked_add.ipynb or masked_add.py was expected" in said
-    assert "Ignored, for it names no student and exercise: notes.txt" in said
+    assert "Ignored: notes.txt: it names no student" in said
     page = (folder.out / "report.html").read_text(encoding="utf-8")
-    assert "steineli_1005_50006_my add final.py" in page and "<li>notes.txt</li>" in page
+    assert "steineli_1005_50006_my add final.py" in page and "<li>notes.txt: it names no student</li>" in page
     ids = {row["SIS User ID"]: row["ID"] for row in folder.table("exports/canvas.csv")}
     assert (ids["banivo"], ids["bob"], ids["Ada Lovelace"]) == ("1009", "1002", "")
 

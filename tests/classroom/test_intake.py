@@ -8,6 +8,7 @@ import zipfile
 import click
 import pytest
 
+from grader.classroom.handin import read_hand_in
 from grader.classroom.intake import take_in
 from grader.classroom.names import Person
 
@@ -22,15 +23,15 @@ JORGE = Person("jp", "José", "Peña Ruiz", "jp@example.org", "790")
         ("ada/03_softmax/softmax.py", "ada/03_softmax/softmax.py"),
         ("ada/softmax.py", "ada/03_softmax/softmax.py"),
         ("ada_softmax.py", "ada/03_softmax/softmax.py"),
-        ("ada/masked_add (2).ipynb", "ada/01_masked_add/masked_add.ipynb"),
+        ("ada/masked_add (2).ipynb", "ada/01_masked_add/masked_add (2).ipynb"),
         ("ada@example.org/softmax.py", "ada/03_softmax/softmax.py"),
         ("03_softmax/ada/softmax.py", "ada/03_softmax/softmax.py"),
         ("03_softmax/ada_softmax.py", "ada/03_softmax/softmax.py"),
-        ("ada/kernels/softmax.py", "ada/03_softmax/softmax.py"),
+        ("ada/kernels/softmax.py", "ada/03_softmax/kernels/softmax.py"),
         ("Ada Lovelace_1234_assignsubmission_file_/softmax.py", "ada/03_softmax/softmax.py"),
         ("Ada Lovelace_1234_assignsubmission_file_softmax.ipynb", "ada/03_softmax/softmax.ipynb"),
         ("Peña Ruiz José_1234_assignsubmission_file/masked_add.py", "jp/01_masked_add/masked_add.py"),
-        ("lovelaceada_789_4567_softmax-1.py", "ada/03_softmax/softmax.py"),
+        ("lovelaceada_789_4567_softmax-1.py", "ada/03_softmax/softmax-1.py"),
         ("whoever_LATE_790_4567_softmax.py", "jp/03_softmax/softmax.py"),
         ("Grace Hopper/softmax.py", "Grace Hopper/03_softmax/softmax.py"),
     ],
@@ -40,7 +41,8 @@ def test_a_file_finds_its_student_and_its_exercise(tmp_path, name, place):
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr(name, "my kernel")
     intake = take_in(archive, tmp_path / "submitted", NOTEBOOKS, [ADA, JORGE])
-    assert [str(path.relative_to(tmp_path / "submitted")) for path in (tmp_path / "submitted").rglob("*.*")] == [place]
+    kept = [path for path in (tmp_path / "submitted").rglob("*.*") if path.is_file()]
+    assert [str(path.relative_to(tmp_path / "submitted")) for path in kept] == [place]
     assert intake.taken == 1
     assert intake.unknown == ({"Grace Hopper"} if "Grace" in name else set())
 
@@ -98,7 +100,7 @@ def test_part_of_a_files_name_makes_nobody_another_student(tmp_path):
     (tmp_path / "export/ann_abell_softmax.py").write_text("Ann's")
     roster = [Person("ann", "Ann", "Smith", "", ""), Person("bell", "Anna", "Bell", "", "")]
     intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, roster)
-    assert (intake.taken, intake.ignored) == (0, ["ann_abell_softmax.py"])
+    assert (intake.taken, intake.ignored) == (0, ["ann_abell_softmax.py: it names no student"])
 
 
 CLASHES = {
@@ -116,11 +118,17 @@ def test_a_clash_is_taken_from_neither_and_told(tmp_path, names):
         for name in (*names, "ada/masked_add.py"):
             file.writestr(name, name)
     intake = take_in(archive, submitted, NOTEBOOKS, [ADA, JORGE, MALLORY])
-    assert [path.name for path in submitted.rglob("*.*")] == ["masked_add.py"]
-    assert intake.clashes == [
-        f"Taken from neither, for each would be softmax of ada: {names[0]} and {names[1]}. Leave one of them in the "
-        "export, then run the command again."
-    ]
+    assert [path.name for path in submitted.rglob("*.*")] == ["03_softmax.sent.json", "masked_add.py"]
+    problem = f"softmax was sent at several places and taken from neither: {names[0]} and {names[1]}."
+    assert intake.clashes == [f"ada: {problem} Leave one of them in the export, then run the command again."]
+    hand_in = read_hand_in(submitted / "ada/03_softmax", "softmax", "")
+    assert (hand_in.text, hand_in.absent, hand_in.problem) == (None, False, problem)
+    (submitted / "ada/03_softmax/softmax.py").write_text("of an earlier export")
+    assert read_hand_in(submitted / "ada/03_softmax", "softmax", "").notes == [problem]
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr(names[0], "the one")
+    assert not take_in(archive, submitted, NOTEBOOKS, [ADA, JORGE, MALLORY]).clashes
+    assert "several places" not in str(read_hand_in(submitted / "ada/03_softmax", "softmax", ""))
 
 
 def test_a_folder_around_the_students_folders_is_told(tmp_path):
@@ -129,9 +137,9 @@ def test_a_folder_around_the_students_folders_is_told(tmp_path):
         (tmp_path / "export/class" / student / "softmax.py").write_text(student)
     intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, [])
     assert intake.taken == 0 and intake.clashes == [
-        "Taken from none, for each would be softmax of class: class/ada/softmax.py, class/bob/softmax.py and 2 more. "
-        "Leave one of them in the export, then run the command again. If class is no student's, unpack the export, and "
-        "name that folder instead."
+        "class: softmax was sent at several places and taken from none: class/ada/softmax.py, class/bob/softmax.py "
+        "and 2 more. Leave one of them in the export, then run the command again. If class is no student's, "
+        "unpack the export, and name that folder instead."
     ]
 
 
@@ -163,7 +171,10 @@ def test_what_names_no_student_and_exercise_is_told(tmp_path):
         (tmp_path / "export" / name).write_text("x")
     intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, [ADA])
     assert intake.taken == 0
-    assert intake.ignored == ["ada/notes.txt", "ada/other.py", "softmax.py"]
+    named_otherwise = "no .py file or notebook of an exercise is called so"
+    assert intake.ignored == [
+        f"ada/notes.txt: {named_otherwise}", f"ada/other.py: {named_otherwise}", "softmax.py: it names no student"
+    ]  # fmt: skip
 
 
 def test_a_path_out_of_the_archive_leads_nowhere(tmp_path):

@@ -32,7 +32,7 @@ class Report:
 def report_of(entries: list[Entry], failed: set[tuple[str, str]]) -> Report:
     """Sorts the entries by what there is to say. `failed`: (student, assignment) pairs that nbgrader did not enter."""
     report = Report()
-    same = defaultdict(set)
+    same, groups = defaultdict(set), set()
     for entry in entries:
         who, result = f"{entry.student}, {entry.assignment}/{entry.name}", entry.result
         report.notes += [f"{who}: {note}" for note in entry.hand_in.notes]
@@ -54,7 +54,9 @@ def report_of(entries: list[Entry], failed: set[tuple[str, str]]) -> Report:
             report.graded[entry.assignment] += 1
         if entry.text and result and result.get("outcome") == PASS:
             same[entry.text.key].add(f"{entry.student} ({entry.name})")
-    report.notes += [f"The same text to the letter: {', '.join(sorted(who))}" for who in same.values() if len(who) > 1]
+            groups.add(frozenset(f"{student} ({entry.name})" for student in entry.together))
+    alike = [who for who in same.values() if len(who) > 1 and who not in groups]
+    report.notes += [f"The same text to the letter: {', '.join(sorted(who))}" for who in alike]
     return report
 
 

@@ -21,7 +21,7 @@ from nbgrader.utils import parse_utc
 
 from grader.classroom.class_report import write_report
 from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
-from grader.classroom.intake import take_in
+from grader.classroom.intake import take_in, take_in_groups
 from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
 from grader.classroom.names import Person
 from grader.classroom.nbgrader.bridge import fingerprint, hidden_cases, read_released, released_notebooks, without
@@ -77,6 +77,7 @@ def _grade(app: NbGrader, choice: GradeArguments, say: Say) -> int:
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
     assignments = _assignments(coursedir, choice)
     ignored = [line for source in choice.sources for line in _take_in(source, coursedir, assignments, say)]
+    take_in_groups(Path(coursedir.root, coursedir.submitted_directory), assignments, _roster(coursedir))
     entries = patiently(lambda: _entries(coursedir, course, assignments, choice), say)
     if not entries:
         by = f" by {', '.join(choice.students)}" if choice.students else ""
@@ -149,30 +150,35 @@ def _one_of(released: dict[str, list[str]], wanted: str) -> str:
 
 def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, list[str]], say: Say) -> list[str]:
     """Takes in a platform's export; returns the files that were not taken, and the clashes."""
-    with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
-        roster = [
-            Person(s.id, s.first_name or "", s.last_name or "", s.email or "", str(s.lms_user_id or ""))
-            for s in gradebook.students
-        ]
-    submitted = Path(coursedir.root, coursedir.submitted_directory)
-    intake = take_in(source, submitted, assignments, roster)
+    roster = _roster(coursedir)
+    intake = take_in(source, Path(coursedir.root, coursedir.submitted_directory), assignments, roster)
     taken, students = _several(intake.taken, "file"), _several(len(intake.students), "student")
     say(f"{source}: {taken} of {students} taken, {intake.unchanged} known already.")
+    if intake.around:
+        say(f"  {intake.around}/ was taken for the folder around the students' folders.")
     if intake.unknown and roster:
         names = ", ".join(sorted(intake.unknown))
         say(f"  Not in the roster, kept under the name that the export gives: {names}")
-    for name in intake.ignored[:20]:
-        say(f"  Ignored, for it names no student and exercise: {name}")
+    for line in intake.ignored[:20]:
+        say(f"  Ignored: {line}")
     for clash in intake.clashes:
         say(f"  {clash}")
     return [*intake.ignored, *intake.clashes]
+
+
+def _roster(coursedir: CourseDirectory) -> list[Person]:
+    with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        return [
+            Person(s.id, s.first_name or "", s.last_name or "", s.email or "", str(s.lms_user_id or ""))
+            for s in gradebook.students
+        ]
 
 
 def _entries(
     coursedir: CourseDirectory, course: Path, assignments: dict[str, list[str]], choice: GradeArguments
 ) -> list[Entry]:
     submitted = Path(coursedir.root, coursedir.submitted_directory)
-    students = sorted(path.name for path in submitted.glob("*") if path.is_dir())
+    students = sorted(path.name for path in submitted.glob("*") if path.is_dir() and "+" not in path.name)
     for student in (*choice.students, *choice.regrade.names):
         if student not in students:
             raise click.ClickException(f"{submitted} has no folder of a student {student!r}.")
@@ -194,7 +200,7 @@ def _entries_of(folder: Path, student: str, assignment: str, released: dict, cou
         hand_in = read_hand_in(folder, name, solution_text(notebook), tuple(released))
         exercise = Folder(course / "exercises" / notebook.metadata["course"]["exercise"])
         entry = Entry(student=student, exercise=exercise.id, hand_in=hand_in, assignment=assignment, released=notebook,
-                      without=without(notebook))  # fmt: skip
+                      without=without(notebook), together=hand_in.together)  # fmt: skip
         if hand_in.text is not None:
             entry.text = Text(exercise, solution_text(filled(notebook, hand_in.text)), hidden)
         made.append(entry)

@@ -1,0 +1,119 @@
+"""Whose a file is and which of several counts: the same for a folder of submissions and for an export to nbgrader."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.handin import HandIn, read_hand_in
+from grader.classroom.intake import take_in, take_in_groups
+from grader.classroom.names import Person
+from grader.classroom.plain_folder.submissions import read_submissions
+from grader.course.folder import Folder
+from tests.classroom.instructor import ROOT
+from tests.classroom.test_names import METADATA
+
+ADD, STUB = "01_masked_add", "# nothing yet\n"
+ROSTER = [Person("ada", "Ada", "Lovelace"), Person("bob", "Bob", "Ross")]
+SAME_TIME = (2027, 5, 1, 12, 0, 0)
+
+
+def zipped(path: Path, files: dict[str, str]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(zipfile.ZipInfo(name, SAME_TIME), text)
+    return path
+
+
+def out_of(source: Path, roster: list[Person]) -> dict[str, HandIn]:
+    """What --out reads."""
+    found = read_submissions(source, [Folder(ROOT / "exercises" / ADD)], None, source / "results", roster)
+    return {one.student: one.hand_in for one in found.all if not one.hand_in.absent}
+
+
+def into(source: Path, submitted: Path, roster: list[Person]) -> dict[str, HandIn]:
+    """What --from takes in, read as each later run does."""
+    take_in(source, submitted, {ADD: ["masked_add"]}, roster)
+    return {each.name: read_hand_in(each / ADD, "masked_add", STUB) for each in sorted(submitted.iterdir())}
+
+
+LONE = "_assignsubmission_file_/masked_add.py"
+EXPORTS = {  # the files, and whose text counts for whom; None where it is taken from none
+    "a copy's number": ({"ada/masked_add.py": "1", "ada/masked_add (1).py": "2"}, {"ada": "2"}),
+    "ten copies": ({"ada/masked_add-9.py": "9", "ada/masked_add-10.py": "10"}, {"ada": "10"}),
+    "a subfolder": ({"ada/old/masked_add.py": "1", "ada/masked_add.py": "2"}, {"ada": "2"}),
+    "a file beside the folder": ({"ada/masked_add.py": "1", "ada_masked_add.py": "2"}, {"ada": None}),
+    "hand-ins": ({"rossbob_2_7_masked_add-1.py": "7", "rossbob_2_8_masked_add.py": "8"}, {"bob": "8"}),
+    "one name": ({f"Eva Ey_501{LONE}": "1", f"Eva Ey_502{LONE}": "2"}, {"Eva Ey_501": "1", "Eva Ey_502": "2"}),
+    "a folder around": ({f"week1/{who}/masked_add.py": who for who in ("ada", "bob", "dora")},
+                        {who: who for who in ("ada", "bob", "dora")}),
+    "a folder around strangers": ({f"week1/{who}/masked_add.py": who for who in ("eve", "fay")}, {"week1": None}),
+    "a folder around Gradescope's": (
+        {"exp/submission_metadata.yml": METADATA.decode(), "exp/submission_77/masked_add.py": "1",
+         "exp/submission_78/masked_add.py": "2"},
+        {"1001": "1", "bob@example.org": "1", "submission_78": "2"},
+    ),
+    "a group": ({"ada+bob/masked_add.py": "both"}, {"ada": "both", "bob": "both"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "expected"), EXPORTS.values(), ids=EXPORTS)
+def test_both_ways_read_the_same(tmp_path, files, expected):
+    source = zipped(tmp_path / "export.zip", files)
+    found = out_of(source, ROSTER), into(source, tmp_path / "submitted", ROSTER)
+    for hand_ins in found:
+        texts = {who: one.text.rstrip() if one.text else None for who, one in hand_ins.items()}
+        assert texts == expected
+        assert all(one.text or "at several places and taken from" in one.problem for one in hand_ins.values())
+    assert [one.together for one in found[0].values()] == [one.together for one in found[1].values()]
+
+
+def test_notes_have_the_names_that_the_student_knows(tmp_path):
+    files = {"evaey_1_5009_masked_add.py": "older", "evaey_1_5109_masked_add-1.py": "newer"}
+    (hand_in,) = into(zipped(tmp_path / "export.zip", files), tmp_path / "submitted", []).values()
+    assert (hand_in.text, hand_in.notes) == ("newer\n", ["masked_add.py was not judged: masked_add-1.py is newer."])
+    files["evaey_1_5209_masked_add.py"] = "newest"
+    (hand_in,) = into(zipped(tmp_path / "more.zip", files), tmp_path / "submitted", []).values()
+    assert hand_in.text == "newest\n"
+    assert "earlier 1/masked_add.py was not judged: masked_add.py is newer." in hand_in.notes
+
+
+def test_a_file_in_the_way_of_another_keeps_nobody_from_being_graded(tmp_path):
+    files = {
+        "ada/masked_add.py": "1",
+        "ada/masked_add.py/masked_add.py": "2",
+        "ada/masked_add.ipynb/masked_add.py": "3",
+    }
+    for _ in range(2):
+        (hand_in,) = into(zipped(tmp_path / "export.zip", files), tmp_path / "submitted", []).values()
+        assert hand_in.text == "1\n" and len(hand_in.notes) == 2
+
+
+def test_a_link_in_an_export_is_not_followed_and_told(tmp_path):
+    (tmp_path / "export/ada").mkdir(parents=True)
+    (tmp_path / "secret").write_text("the instructor's")
+    (tmp_path / "export/ada/masked_add.py").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "export/bob_masked_add.py")
+    found = into(tmp_path / "export", tmp_path / "submitted", [])
+    assert found["ada"].problem == "masked_add.py is a link; hand in the file itself"
+    assert found["bob"].problem == "masked_add.py is not a file"
+
+
+def test_a_windows_path_is_a_path(tmp_path):
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export/sam\\masked_add.py").write_text("his")
+    for found in (out_of(tmp_path / "export", []), into(tmp_path / "export", tmp_path / "submitted", [])):
+        assert found["sam"].text == "his\n"
+
+
+def test_a_group_in_nbgraders_folder_is_its_students(tmp_path):
+    (tmp_path / f"kim+lee/{ADD}").mkdir(parents=True)
+    (tmp_path / f"kim+lee/{ADD}/masked_add.py").write_text("theirs")
+    for taken in (2, 0):
+        assert take_in_groups(tmp_path, {ADD: ["masked_add"]}, []).taken == taken
+    for student in ("kim", "lee"):
+        hand_in = read_hand_in(tmp_path / student / ADD, "masked_add", STUB)
+        assert (hand_in.text, hand_in.notes) == ("theirs\n", ["Handed in together by kim, lee."])
