@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.classroom.rubric import medals_of, title_of
-from grader.classroom.similarity import Pair, copies, near_identical
+from grader.classroom.similarity import Pair, copies, is_short, near_identical
 from grader.classroom.student_work import MISSING, NOT_GRADED, Judged, StudentWork
 from grader.course.folder import Folder
 from grader.course.regions import stub_text
@@ -20,6 +21,7 @@ from grader.show.html_page import rendered
 
 TEMPLATE = Path(__file__).with_name("templates") / "class_report.html"
 MOST_CAUSES, MOST_PAIRS, MOST_BARS = 8, 40, 25
+STARTS_PROGRAMS = re.compile(r"\b(?:subprocess|pty|os\.(?:system|popen|exec\w+|spawn\w+|posix_spawn\w*|fork\w*))\b")
 
 
 @dataclass
@@ -65,6 +67,8 @@ class Section:
     causes: list[SharedMistake] = field(default_factory=list)
     other_causes: int = 0
     hard_tests: list[tuple[str, int, int]] = field(default_factory=list)  # name, number of failures, number judged
+    is_compared: bool = False  # whether it was looked for texts that are alike
+    is_short: bool = False  # whether the kernel is so short that right ones look alike
     same: list[list[str]] = field(default_factory=list)  # students who share a text
     pairs: list[Pair] = field(default_factory=list)
     copied: list[str] = field(default_factory=list)  # students who hand in a kernel of the course to the letter
@@ -98,6 +102,7 @@ def write_report(graded: list[StudentWork], course: Path, path: Path, ignored: S
         waiting=[one for one in graded if one.open and not one.fault],
         problems=[one for one in graded if one.hand_in.problem and not one.hand_in.absent],
         ignored=ignored,
+        starting=[one for one in graded if one.text and STARTS_PROGRAMS.search(one.text.text)],
         noted=[one for one in graded if one.hand_in.notes],
         rows=_rows(graded, exercises),
         exercises=exercises,
@@ -237,3 +242,4 @@ def _add_alike(section: Section, folder: Folder, judged: list[Judged]) -> None:
     ]
     everyone = {one.student: one.text.text for one in worked}
     section.copied, section.renamed = copies(everyone, stub_text(solution), shipped)
+    section.is_compared, section.is_short = bool(worked), is_short(solution, stub_text(solution))

@@ -20,14 +20,14 @@ def case(name: str, outcome: str = "pass", item: str = "right", id: str = "", me
     return {"name": name, "item": item, "hidden": False, "outcome": outcome, "id": id, "points": 1, "message": message}
 
 
-def graded(student: str, content: str, failed: tuple[str, ...] = (), **more) -> StudentWork:
+def graded(student: str, content: str, failed: tuple[str, ...] = (), folder: Folder = SOFTMAX, **more) -> StudentWork:
     tests = [case(name, "fail" if name in failed else "pass") for name in TESTS]
     reached = len(TESTS) - len(failed)
-    result = {"exercise": SOFTMAX.id, "tests": tests, "points": reached, "possible": len(TESTS), "fault": None,
+    result = {"exercise": folder.id, "tests": tests, "points": reached, "possible": len(TESTS), "fault": None,
               "outcome": "fail" if failed else "pass", "cause": "padding" if failed else "",
               "message": f"The rows of z sum to 0.{student}.\nLine 3" if failed else "", **more}  # fmt: skip
-    text = Text(SOFTMAX, content, None)
-    return StudentWork(student=student, exercise=SOFTMAX.id, hand_in=HandIn(content), text=text, result=result)
+    text = Text(folder, content, None)
+    return StudentWork(student=student, exercise=folder.id, hand_in=HandIn(content), text=text, result=result)
 
 
 def page(tmp_path, *works: StudentWork) -> str:
@@ -77,6 +77,22 @@ def test_works_that_are_alike_are_named(tmp_path):
     assert "the same text to the letter: ada, bob" in shown
     assert "a kernel that the course has, to the letter: ada, bob" in shown
     assert re.search(r"cem and dan: \d+ % of what is particular to them", shown)
+
+
+def test_the_page_says_what_was_not_compared(tmp_path):
+    add = Folder(ROOT / "exercises/01_masked_add")
+    shown = page(tmp_path, graded("ada", "x = 1"), graded("ada", "y = 1", folder=add))
+    short, softmax = shown.partition('<section id="03_softmax"')[::2]
+    assert "Nothing was found." in short and "Nothing was found." in softmax
+    assert "so short that right ones look alike" in short and "so short" not in softmax
+
+
+def test_files_that_may_start_programs_are_named(tmp_path):
+    texts = ("import os\nos.system('id')", "import subprocess", "import os\nos.getcwd()", "empty = 1")
+    shown = page(tmp_path, *(graded(f"s{number}", text) for number, text in enumerate(texts)))
+    part = shown.partition("name a way to start programs: 2")[2].partition("</section>")[0]
+    assert ">s0</th>" in part and ">s1</th>" in part
+    assert "start programs" not in page(tmp_path, graded("s2", texts[2]))
 
 
 def test_markup_of_a_student_stays_text(tmp_path):
