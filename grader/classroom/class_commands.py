@@ -161,6 +161,10 @@ def _grade_folder(what, out, only, roster, again, how, no_speed) -> int:
     if len(what) != 1:
         taken = next((name for name in again.names if Path(name).is_dir()), "")
         why = f" --regrade took {taken} for a student: put it at the end." if taken else ""
+        if only and len(what) > 1:
+            why = (
+                f" Each further exercise wants an --only of its own: {' '.join(f'--only {name}' for name in what[1:])}."
+            )
         raise click.UsageError(f"--out wants one folder of submissions: course grade SUBMISSIONS --out RESULTS.{why}")
     source = Path(what[0])
     if not source.exists():

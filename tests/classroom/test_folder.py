@@ -251,6 +251,12 @@ def test_an_option_that_swallows_the_folder_says_so(tmp_path):
     assert f"--regrade took {tmp_path} for a student: put it at the end." in " ".join(said.split())
 
 
+def test_numbers_after_one_only_want_their_own(tmp_path):
+    arguments = [str(tmp_path), "--out", str(tmp_path / "out"), "--only", "01", "03", "07"]
+    said = CliRunner().invoke(class_commands.grade, arguments).output
+    assert "Each further exercise wants an --only of its own: --only 03 --only 07." in " ".join(said.split())
+
+
 @pytest.mark.parametrize(("option", "on"), [([], "goes on from there"), (["--regrade"], "begins anew")])
 def test_whoever_stops_the_command_hears_what_it_does_next_time(tmp_path, monkeypatch, option, on):
     def stopped(*_: object) -> int:
