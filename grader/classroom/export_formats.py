@@ -83,12 +83,12 @@ def moodle_rows(columns: Iterable[str], students: Iterable[Scores], emails: bool
 def totals_rows(possible: Mapping[str, float | None], students: Iterable[Scores]) -> Iterator[list]:
     """Yields a row per student: the scores by column, their sum, and how many of them there are not.
 
-    `possible`: the most points, by column.
+    The sum is None where there is no score, as a score is. `possible`: the most points, by column.
     """
-    yield ["student", "name", *possible, "total", "of", "not graded"]
+    yield ["student", "name", *possible, "total", "of", "without a score"]
     for one in students:
         known = [score for score in one.scores if score is not None]
-        total = [round(sum(known), 2), sum(points or 0 for points in possible.values())]
+        total = [round(sum(known), 2) if known else None, sum(points or 0 for points in possible.values())]
         yield [one.id, one.name, *one.scores, *total, len(one.scores) - len(known)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from grader.classroom.export_formats import Scores, totals_rows
 from grader.classroom.handin import HandIn
 from grader.classroom.names import Person
 from grader.classroom.plain_folder.result_files import write_output
@@ -77,3 +78,10 @@ def test_what_somebody_else_has_put_there_stays(tmp_path):
     note.write_text("late")
     write_output([judged("bob")], people("bob"), tmp_path)
     assert note.exists() and not (tmp_path / "students/ada/01_masked_add.json").exists()
+
+
+def test_who_has_no_score_has_no_total():
+    students = [Scores("Ada", None, "ada", "ada", [3.0, None]), Scores("Bob", None, "bob", "bob", [None, None])]
+    header, ada, bob = totals_rows({"a": 5.0, "b": 2.0}, students)
+    assert header[-3:] == ["total", "of", "without a score"]
+    assert (ada[-3:], bob[-3:]) == ([3.0, 7.0, 1], [None, 7.0, 2])
