@@ -175,7 +175,10 @@ class PutInVerdict(NbGraderPreprocessor):
 
 
 class ShowScores(GetGrades):
-    """Adds nbgrader's scores to the feedback page. An item is open only until the judge or a person has scored it."""
+    """Adds nbgrader's scores to the feedback page. An item is open only until the judge or a person has scored it.
+
+    Where a person has changed its points, the page says so: the judge's report tells other ones.
+    """
 
     def preprocess_cell(self, cell, resources, cell_index):
         cell, resources = super().preprocess_cell(cell, resources, cell_index)
@@ -184,6 +187,7 @@ class ShowScores(GetGrades):
                 cell.metadata.nbgrader.grade_id, self.notebook_id, self.assignment_id, self.student_id
             )
             cell.metadata["course"]["open"] = grade.auto_score is None and grade.manual_score is None
+            cell.metadata["course"]["by_hand"] = grade.manual_score not in (None, grade.auto_score)
         return cell, resources
 
 
