@@ -79,8 +79,18 @@ def test_points_of_a_person_that_the_judge_has_overtaken_are_told_after_each_run
     assert "right has 9 by hand, and 17 by the judge; cost has 1 by hand, and 3 by the judge" in row["note"]
     assert (row["duedate"], row["hours_late"], row["score"]) == ("2027-05-01 12:00:00", "2.5", "10.0")
     assert (week.path / "grades.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    week.here("nbgrader", "generate_feedback", WEEK)
+    page = week.feedback("cem", WEEK, "softmax")
+    assert "Your instructor has changed points" in page and "9 of 17, by hand" in page and ">cem</p>" in page
     (total,) = week.export("Totals")
-    assert total == {"student": "cem", "name": "cem", WEEK: "10.0", "total": "10.0", "of": "35.0", "not graded": "0"}
+    assert total == {
+        "student": "cem",
+        "name": "cem",
+        WEEK: "10.0",
+        "total": "10.0",
+        "of": "35.0",
+        "without a score": "0",
+    }
 
 
 def test_a_file_that_names_no_exercise_is_its_students_and_told(week):
@@ -123,6 +133,15 @@ def test_what_an_export_says_is_told_in_every_later_run(week):
         assert "Handed in together by kim, lee." in rows["kim"]["note"] and rows["lee"]["status"] == "graded"
         assert "Handed in together by mia, ned." in rows["ned"]["note"]
         assert "the same text to the letter" not in page
+
+
+def test_a_gradebook_that_is_gone_is_a_sentence(week):
+    week.hand_in("ada", WEEK, {"softmax.py": "x"})
+    (week.path / "gradebook.db").unlink()
+    said = week.here("course", "grade", status=1)
+    assert "The gradebook does not know week1" in said and "nbgrader generate_assignment --force week1" in said
+    week.here("nbgrader", "generate_assignment", "--force", WEEK)
+    assert "week1: 1 graded." in week.here("course", "grade")
 
 
 def test_a_class_is_graded_by_one_command_at_a_time(week):

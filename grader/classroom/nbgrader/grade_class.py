@@ -9,6 +9,7 @@ import logging
 import os
 import shutil
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,6 +77,7 @@ def grade_class(choice: GradeArguments, say: Say) -> int:
 def _grade(app: NbGrader, choice: GradeArguments, say: Say) -> int:
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
     assignments = _assignments(coursedir, choice)
+    _check_gradebook(coursedir, assignments)
     ignored = [line for source in choice.sources for line in _take_in(source, coursedir, assignments, say)]
     take_in_groups(Path(coursedir.root, coursedir.submitted_directory), assignments, _roster(coursedir))
     entries = patiently(lambda: _entries(coursedir, course, assignments, choice), say)
@@ -137,6 +139,20 @@ def _assignments(coursedir: CourseDirectory, choice: GradeArguments) -> dict[str
         )
     chosen = [_one_of(released, name) for name in choice.assignments]
     return {name: released[name] for name in chosen or released}
+
+
+def _check_gradebook(coursedir: CourseDirectory, assignments: Iterable[str]) -> None:
+    """Raises ClickException where the gradebook has no such assignment: it is another than that of the release."""
+    with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        known = {each.name for each in gradebook.assignments}
+    missing = [name for name in assignments if name not in known]
+    if missing:
+        commands = " && ".join(f"nbgrader generate_assignment --force {name}" for name in missing)
+        raise click.ClickException(
+            f"The gradebook does not know {', '.join(missing)}, which release/ has. If gradebook.db was lost, put it "
+            "back: points given by hand and the list of students are in it alone. To begin a new one, and grade all "
+            f"anew: {commands}"
+        )
 
 
 def _one_of(released: dict[str, list[str]], wanted: str) -> str:
