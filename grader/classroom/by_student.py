@@ -98,20 +98,20 @@ def is_unclear(sent: Sequence[Sent]) -> bool:
     return len({one.owner.place for one in sent}) > 1
 
 
-def unclear(exercise: str, paths: Sequence[str]) -> str:
+def unclear(sent: Sequence[Sent]) -> str:
     """Returns the sentence for a student's exercise at several places, which is taken from none of them."""
-    places = list(paths)
+    places = [str(one.file.path) for one in sent]
     if len(places) > MOST_NAMED:
         places[MOST_NAMED - 1 :] = [f"{len(places) - MOST_NAMED + 1} more"]
-    neither = "neither" if len(paths) == 2 else "none"
-    return f"{exercise} was sent at several places and taken from {neither}: {', '.join(places[:-1])} and {places[-1]}."
+    neither, listed = "neither" if len(sent) == 2 else "none", f"{', '.join(places[:-1])} and {places[-1]}"
+    return f"{sent[0].exercise} was sent at several places and taken from {neither}: {listed}."
 
 
-def what_to_leave(paths: Sequence[str]) -> str:
-    """Returns the advice to the instructor that follows on `unclear`."""
-    top, *others = {PurePosixPath(path).parts[0] for path in paths}
+def clash(student: str, problem: str, sent: Sequence[Sent]) -> str:
+    """Returns the sentence of `unclear` for the instructor, with the student and what to do."""
+    top, *others = {one.file.path.parts[0] for one in sent}
     outer = "" if others else f" If {top} is no student's, unpack the export, and name that folder instead."
-    return f"Leave one of them in the export, then run the command again.{outer}"
+    return f"{student}: {problem} Leave one of them in the export, then run the command again.{outer}"
 
 
 def why_not(one: Sent) -> str:

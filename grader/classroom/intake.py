@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 
 import click
 
-from grader.classroom.by_student import Sent, by_student, is_unclear, unclear, what_to_leave, why_not
+from grader.classroom.by_student import Sent, by_student, clash, is_unclear, unclear, why_not
 from grader.classroom.intake_notes import Note, write_notes
 from grader.classroom.names import Names, Person, as_folder
 from grader.classroom.patience import is_away
@@ -53,13 +53,19 @@ def take_in(source: Path, submitted: Path, notebooks: dict[str, list[str]], rost
 
 
 def take_in_groups(submitted: Path, notebooks: dict[str, list[str]], roster: list[Person]) -> Intake:
-    """Copies what lies in submitted/ADA+BOB to ADA and to BOB: to nbgrader such a folder would be one more student."""
+    """Copies what lies in submitted/ADA+BOB to ADA and to BOB: to nbgrader such a folder would be one more student.
+
+    There it gets a folder of its own, and keeps its time: what one of them hands in alone later is newer.
+    """
     groups = [path.name for path in submitted.glob("*+*") if path.is_dir()]
     files = [file for file in files_in(submitted) if file.path.parts[0] in groups] if groups else []
-    return _copied(files, submitted, notebooks, roster)
+    inner = [replace(file, path=PurePosixPath(file.path.parts[0]) / file.path) for file in files]
+    return _copied(inner, submitted, notebooks, roster, keep_times=True)
 
 
-def _copied(files: list[File], submitted: Path, notebooks: dict[str, list[str]], roster: list[Person]) -> Intake:
+def _copied(
+    files: list[File], submitted: Path, notebooks: dict[str, list[str]], roster: list[Person], keep_times: bool = False
+) -> Intake:
     names = Names({name for each in notebooks.values() for name in each}, notebooks, roster)
     told = by_student(files, names)
     intake = Intake(unknown=set(map(as_folder, told.unknown)), ignored=list(told.ignored), around=told.around)
@@ -78,13 +84,13 @@ def _copied(files: list[File], submitted: Path, notebooks: dict[str, list[str]],
             for student in map(as_folder, one.students):
                 found.setdefault((student, named[0]), []).append(one)
     for (student, assignment), held in found.items():
-        _take(submitted / student / assignment, student, held, intake)
+        _take(submitted / student / assignment, student, held, intake, keep_times)
         intake.students.add(student)
     intake.ignored.sort()
     return intake
 
 
-def _take(folder: Path, student: str, held: list[Sent], intake: Intake) -> None:
+def _take(folder: Path, student: str, held: list[Sent], intake: Intake, keep_times: bool) -> None:
     """Copies a student's files of an assignment, and notes what is not to be seen in them."""
     folder.mkdir(parents=True, exist_ok=True)
     notes, taken = {}, [one for one in held if not one.exercise]
@@ -92,14 +98,13 @@ def _take(folder: Path, student: str, held: list[Sent], intake: Intake) -> None:
         files = [one for one in held if one.exercise == name]
         problem = ""
         if is_unclear(files):
-            paths = [str(one.file.path) for one in files]
-            problem = unclear(name, paths)
-            intake.clashes.append(f"{student}: {problem} {what_to_leave(paths)}")
+            problem = unclear(files)
+            intake.clashes.append(clash(student, problem, files))
         else:
             taken += files
         together = tuple(sorted({as_folder(id) for one in files for id in one.students}))
         notes[name] = Note(together if len(together) > 1 else (), problem)
-    for one, why in _keep(folder, taken, intake):
+    for one, why in _keep(folder, taken, intake, keep_times):
         name, told = one.exercise, f"{one.chosen} {why}"
         if name:
             notes[name] = Note(notes[name].together, "; ".join(filter(None, (notes[name].problem, told))))
@@ -108,10 +113,11 @@ def _take(folder: Path, student: str, held: list[Sent], intake: Intake) -> None:
     write_notes(folder, notes)
 
 
-def _keep(folder: Path, held: list[Sent], intake: Intake) -> list[tuple[Sent, str]]:
+def _keep(folder: Path, held: list[Sent], intake: Intake, keep_times: bool) -> list[tuple[Sent, str]]:
     """Writes the files that are not there yet; returns those that cannot be kept, and why.
 
-    Where one is written, all get the order in time that they have in the export, after all that was there before.
+    Where one is written, all get the order in time that they have in the export, after all that was there before; with
+    `keep_times` each gets the time of the file that was sent.
     """
     targets, refused, is_new = [], [], False
     for one, target in _targets(folder, held):
@@ -132,7 +138,7 @@ def _keep(folder: Path, held: list[Sent], intake: Intake) -> list[tuple[Sent, st
         intake.taken, is_new = intake.taken + 1, True
     ages, now = sorted({_age(one) for one, _ in targets}), time.time()
     for one, path in targets if is_new else ():
-        os.utime(path, (now + ages.index(_age(one)),) * 2)
+        os.utime(path, (one.file.time if keep_times else now + ages.index(_age(one)),) * 2)
     return refused
 
 

@@ -101,7 +101,7 @@ class Names:
             who, rest = (re.sub(r"(?i)\.zip$", "", top).strip(), path.name) if top else self._before_exercise(path.name)
         if not who or (not top and not by_platform and self._may_be_shorter(who)):
             return None, ""
-        told = by_platform.groupdict() if by_platform else {}
+        who, told = unicodedata.normalize("NFC", who), by_platform.groupdict() if by_platform else {}
         number, hand_in = told.get("number", ""), told.get("hand_in", "")
         participant = number or told.get("participant", "")
         if not top:

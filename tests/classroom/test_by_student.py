@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom import intake
 from grader.classroom.handin import HandIn, read_hand_in
 from grader.classroom.intake import take_in, take_in_groups
 from grader.classroom.names import Person
@@ -56,6 +57,7 @@ EXPORTS = {  # the files, and whose text counts for whom; None where it is taken
          "exp/submission_78/masked_add.py": "2"},
         {"1001": "1", "bob@example.org": "1", "submission_78": "2"},
     ),
+    "letters with marks": ({"Ju\u0308rgen/masked_add.py": "his"}, {"J\xfcrgen": "his"}),
     "a group": ({"ada+bob/masked_add.py": "both"}, {"ada": "both", "bob": "both"}),
 }  # fmt: skip
 
@@ -117,3 +119,13 @@ def test_a_group_in_nbgraders_folder_is_its_students(tmp_path):
     for student in ("kim", "lee"):
         hand_in = read_hand_in(tmp_path / student / ADD, "masked_add", STUB)
         assert (hand_in.text, hand_in.notes) == ("theirs\n", ["Handed in together by kim, lee."])
+    os.utime(tmp_path / f"kim/{ADD}/kim_lee/masked_add.py", (0, 0))
+    (tmp_path / f"kim/{ADD}/masked_add.py").write_text("later, alone")
+    take_in_groups(tmp_path, {ADD: ["masked_add"]}, [])
+    assert read_hand_in(tmp_path / "kim" / ADD, "masked_add", STUB).text == "later, alone\n"
+
+
+def test_a_file_that_is_too_large_is_told_in_its_students_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(intake, "MOST_BYTES", 3)
+    (hand_in,) = into(zipped(tmp_path / "export.zip", {"ada/masked_add.py": "large"}), tmp_path / "in", []).values()
+    assert not hand_in.absent and "was not taken; hand in the kernel" in hand_in.problem

@@ -52,6 +52,7 @@ nbgrader export                              grades.csv
 | `source/` | notebooks with solutions, written by `course notebooks`: run it again after a change of the course |
 | `release/` | what students get |
 | `submitted/` | what they handed in: `STUDENT/ASSIGNMENT/NAME.ipynb` or `NAME.py` |
+| `submitted/STUDENT/*.sent.json` | what an export said of a hand-in: who is in the group, what was not taken |
 | `results/` | the judge's results by text, with the judged text next to each; delete one to have it judged again |
 | `hidden/` | your hidden cases, `NN_name.toml`; make it before `course notebooks` |
 | `gradebook.db`, `autograded/`, `feedback/` | nbgrader's |

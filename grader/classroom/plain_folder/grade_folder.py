@@ -58,6 +58,8 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
         say(f"Not in the roster, kept under the name that the folder gives: {', '.join(sorted(found.unknown))}")
     for line in found.ignored[:MOST_SHOWN]:
         say(f"Ignored: {line}")
+    for line in found.clashes[:MOST_SHOWN]:
+        say(line)
     _check(found, choice)
     results = Results(choice.out / "texts")
     wanted = {folder.id for folder in choice.only or choice.exercises}

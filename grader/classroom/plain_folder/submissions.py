@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from grader.classroom.by_student import Sent, by_student, is_unclear, unclear, why_not
+from grader.classroom.by_student import Sent, by_student, clash, is_unclear, unclear, why_not
 from grader.classroom.handin import HandIn, clean, expected, hand_in_of
 from grader.classroom.names import Names, Person
 from grader.classroom.result_store import Text
@@ -25,7 +25,8 @@ class Submissions:
     """Everyone's work on every exercise, and what names no student and exercise.
 
     `exercises`: the ids of those for which somebody sent a file. `people`: the students by their ids; `unknown`: those
-    whom the roster does not have. `around`: the folder that was taken for one around the students' folders.
+    whom the roster does not have. `clashes`: a sentence for each exercise that a student has at several places.
+    `around`: the folder that was taken for one around the students' folders.
     """
 
     all: list[StudentWork] = field(default_factory=list)
@@ -33,6 +34,7 @@ class Submissions:
     exercises: set[str] = field(default_factory=set)
     people: dict[str, Person] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
+    clashes: list[str] = field(default_factory=list)
     around: str = ""
 
     @property
@@ -60,6 +62,9 @@ def read_submissions(
                 sent_by[student].append(one)
         for student in found.students:
             found.all += [_work(student, sent_by[student], each, stubs) for each in exercises]
+            for each in exercises:
+                held = [one for one in sent_by[student] if one.exercise == each.name]
+                found.clashes += [clash(student, unclear(held), held)] if is_unclear(held) else []
     named = {one.exercise for one in told.sent}
     found.exercises = {each.id for each in exercises if each.name in named}
     for sent_ones in sent_by.values():
@@ -84,7 +89,7 @@ def _work(student: str, sent_ones: list[Sent], exercise: Folder, stubs: dict[Fol
     unnamed = [one.file for one in sent_ones if not one.exercise and not others & set(one.file.path.parts)]
     named = [one for one in sent_ones if one.exercise == exercise.name]
     if is_unclear(named):
-        hand_in = HandIn(problem=unclear(exercise.name, [str(one.file.path) for one in named]))
+        hand_in = HandIn(problem=unclear(named))
     elif named:
         hand_in = hand_in_of([one.file for one in named], unnamed, exercise.name, stubs[exercise])
     else:  # a file that names no exercise may be meant for this one, unless others are named
