@@ -126,7 +126,9 @@ def _around(files: Iterable[File], names: Names) -> str:
     paths = [file.path for file in files if not file.path.is_absolute()]
     tops = {path.parts[0] for path in paths if len(path.parts) > 1} | {"" for path in paths if len(path.parts) == 1}
     top = tops.pop() if len(tops) == 1 else ""
-    if not top or names.known(top) or names.is_folder(top) or is_of_platform(top):
+    if not top or names.is_folder(top) or is_of_platform(top) or top.lower().endswith(".zip"):
+        return ""
+    if any(names.known(part.strip()) for part in (top, *top.split("+"))):
         return ""
     inner = {path.parts[1] for path in paths if len(path.parts) > 2}  # noqa: PLR2004
     students = [each for each in inner if is_of_platform(each) or names.known(each)]

@@ -52,6 +52,9 @@ EXPORTS = {  # the files, and whose text counts for whom; None where it is taken
     "a folder around": ({f"week1/{who}/masked_add.py": who for who in ("ada", "bob", "dora")},
                         {who: who for who in ("ada", "bob", "dora")}),
     "a folder around strangers": ({f"week1/{who}/masked_add.py": who for who in ("eve", "fay")}, {"week1": None}),
+    "a student alone": ({f"ada/{who}/masked_add.py": who for who in ("ada", "bob")}, {"ada": None}),
+    "a student's zip alone": ({f"ada.zip/{who}/masked_add.py": who for who in ("ada", "bob")}, {"ada": None}),
+    "a group alone": ({f"ada+bob/{who}/masked_add.py": who for who in ("ada", "bob")}, {"ada": None, "bob": None}),
     "a folder around Gradescope's": (
         {"exp/submission_metadata.yml": METADATA.decode(), "exp/submission_77/masked_add.py": "1",
          "exp/submission_78/masked_add.py": "2"},
