@@ -101,7 +101,12 @@ def disturbed(classroom: Classroom, far_enough: Callable[[], bool], kill_worker:
         until(lambda: running.poll() is not None or is_killed())
         # Where both are killed at once nobody is left to clear up: the command first notices that its worker is gone.
         until(lambda: running.poll() is not None or not all(folder.exists() for folder in folders))
-        until(lambda: any(b"triton_forkserver" in one for one in processes_in(temporary(classroom)).values()))
+        until(
+            lambda: (
+                running.poll() is not None
+                or any(b"triton_forkserver" in one for one in processes_in(temporary(classroom)).values())
+            )
+        )
     until(lambda: running.poll() is not None or far_enough())
     running.kill()
     running.wait(NEVER)
