@@ -38,7 +38,10 @@ def names() -> tuple[str, ...]:
 
 
 def named(bound: str) -> ModuleType:
-    """Returns the module of a bound's operation, layer_norm for "layer_norm.mean". Raises ValueError for others."""
+    """Returns the module of a bound's operation, layer_norm for "layer_norm.mean", or the model that a bound brings
+    along. Raises ValueError for others."""
+    if (model := getattr(bound, "model", None)) is not None:
+        return model
     name = bound.partition(".")[0]
     if name not in names():
         raise ValueError(f"{bound!r} is no operation; there are {', '.join(names())}.")
