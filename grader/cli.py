@@ -37,6 +37,7 @@ COMMANDS = {
     "plot": "grader.learn.plot:plot",
     "ladder": "grader.learn.ladder.command:ladder",
     "report": "grader.learn.report_page:report",
+    "judge": "grader.own.judge_command:judge",
     "doctor": "grader.doctor.doctor:doctor",
     "new": "grader.author.author_commands:new",
     "check": "grader.author.author_commands:check",

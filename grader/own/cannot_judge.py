@@ -1,0 +1,22 @@
+"""The reasons why a kernel is not judged: each is a sentence about what was given, and the next step."""
+
+from __future__ import annotations
+
+from grader.wire.printable import one_line
+
+MOST_MESSAGE = 160  # characters of what Python or torch says
+
+
+class CannotJudge(RuntimeError):
+    """What was given cannot be judged. `next`: what to do about it."""
+
+    def __init__(self, said: str, next: str) -> None:
+        super().__init__(f"{said} Next: {next}")
+        self.said, self.next = said, next
+
+
+def message_of(error: BaseException) -> str:
+    """Returns "RuntimeError: size mismatch", on one line and not too long."""
+    text = one_line(" ".join(str(error).split()))
+    text = text if len(text) <= MOST_MESSAGE else f"{text[:MOST_MESSAGE]} ..."
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

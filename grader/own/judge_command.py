@@ -1,0 +1,81 @@
+"""`course judge`: the judge for a kernel of one's own, anywhere on the disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from grader.own.judgement import RIGHT, WRONG, Judgement
+from grader.wire.printable import one_line
+
+MOST_SEED = (1 << 63) - 1
+
+
+@click.command(short_help="judges a kernel of your own against a reference in torch")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--reference", type=click.Path(path_type=Path), required=True, metavar="REF.py",
+              help="a file with one function in torch: what the kernel has to compute")  # fmt: skip
+@click.option("--entry", default="", metavar="NAME", help="the function that launches, where FILE has several")
+@click.option("--shapes", default="", metavar="LINE",
+              help='shapes of the arguments, and sizes: "M,K K,N; M=1..300 K=1..200 N=1..300"')  # fmt: skip
+@click.option("--dtypes", default="", metavar="LIST", help="fp32 unless you say more: fp32,fp16,bf16")
+@click.option("--promise", type=click.Path(path_type=Path), metavar="FILE.toml",
+              help="what else the kernel is for: in_place, out, any_strides, positive, nan, approximates")  # fmt: skip
+@click.option("--target", default="", metavar="GPU", help="the GPU to compile for, as sm_80; sm_90 without")
+@click.option("--seed", type=click.IntRange(0, MOST_SEED), help="of an earlier run, to draw the same calls")
+@click.option(
+    "--json", "as_json", is_flag=True, help="print the judgement as JSON, whose fields docs/own_kernels.md lists"
+)
+def judge(
+    file: Path, reference: Path, entry: str, shapes: str, dtypes: str, promise: Path | None, target: str,
+    seed: int | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Judges the kernel in FILE against a function of torch, without a GPU: values, memory, races between programs,
+    and machine code. Exit status: 0 right, 1 wrong, 2 not judged.
+
+    \b
+    Example:  course judge mykernel.py --reference ref.py --shapes "M,N; M=1..70 N=1..2100"
+    """
+    from grader.own.judgement import judge as judged
+
+    names = [name.strip() for name in dtypes.split(",") if name.strip()]
+    found = judged(file, reference, entry=entry, shapes=shapes, dtypes=names, promise=promise, target=target, seed=seed)
+    if as_json:
+        click.echo(json.dumps(found.to_json(), indent=1))
+    else:
+        click.echo("\n".join(map(one_line, lines(found))))
+    raise SystemExit(found.exit_status)
+
+
+def lines(found: Judgement) -> list[str]:
+    """Returns the report: what was judged, the mistake or that there is none, and in the last line the next action."""
+    name = Path(found.file).name
+    head = [f"{name}: {found.entry}, against {Path(found.reference).name}"] if found.entry else []
+    told = [f"  {one}" for one in found.sentences]
+    if found.outcome == RIGHT:
+        told = [f"  Right: {_judged(found)}"]
+    elif found.outcome != WRONG:
+        told[0] = f"  Not judged: {told[0].strip()}"
+    case = [f"  Seen in: {found.case}"] if found.case and found.outcome == WRONG else []
+    again = [f"  Again with these data: add --seed {found.seed}"] if case else []
+    notes = [f"  {one}" for one in found.notes]
+    last = [f"  Next: {found.next}"] if found.next else [_of_right(found)]
+    return [*head, *told, *case, *notes, *again, *last]
+
+
+def _judged(found: Judgement) -> str:
+    """Returns what was found right, and in which calls."""
+    drawn = found.drawn
+    sizes = f", {drawn['sizes']}" if drawn["sizes"] else ""
+    dtypes = " and ".join(drawn["dtypes"])
+    return (
+        f"values, memory, races and machine code for {found.target}, in {drawn['calls']} calls in {dtypes}{sizes},"
+        f" {drawn['layouts']}."
+    )
+
+
+def _of_right(found: Judgement) -> str:
+    more = "" if len(found.drawn["dtypes"]) > 1 else " --dtypes fp32,fp16,bf16 asks for more dtypes;"
+    return f"  Next:{more} speed needs a GPU, and was not judged."

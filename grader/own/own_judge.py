@@ -1,0 +1,221 @@
+"""Judges one's own kernel as a learner's is judged, with two rules of its own for values: see torchs_rounding.py."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+
+from grader.course.folder import Folder
+from grader.course.trial import Trial, trial_of
+from grader.explain.causes import Cause
+from grader.explain.compiled_code import Expectations
+from grader.explain.exact_runs import no_exact_run
+from grader.explain.values import value_verdict
+from grader.explain.verdict import FAIL, PASS, Verdict
+from grader.gpu.models import DEFAULT_MODEL
+from grader.judge.drawn_trials import DrawnTrials
+from grader.judge.in_interpreter import Interpreted
+from grader.judge.judge import Judge
+from grader.judge.run import Run
+from grader.judge.uses import CheckUse, CompiledUse, DrawnUse, Use
+from grader.numerics.arguments import Argument, exact
+from grader.numerics.bounds import RoundingModel
+from grader.numerics.comparison import compare
+from grader.numerics.data_sets import Data
+from grader.own.own_exercise import OwnExercise
+from grader.own.torchs_rounding import FEW, FORMULA, OfTheLargest, largest
+from grader.sentences import Said, Sentence
+from grader.session.session import Grading, TestResult
+from grader.ttir.exact_text import NoExactRun
+from grader.wire.messages import GpuModel
+from grader.wire.reply import Reply
+
+NO_EXPECTATIONS = Expectations(False, False, False, False, False)
+OF_VALUES = ("cause", "memory", "guess", "values", "open")  # kinds of failures of calls that came to their end
+OF_NUMBERS = ("cause", "guess", "values")  # those in which numbers are looked at
+MORE = 7  # calls that are judged after one that failed
+VALUES, MACHINE_CODE = "values and memory", "machine code"
+
+
+class OwnFormula(Sentence):
+    OTHER = (
+        "Rounding hides it, and it is another formula: where nothing is rounded, {name} is off by up to {share:.2g} of "
+        "its largest value, {dtype}."
+    )
+    APPROXIMATES = (
+        "If it approximates on purpose, say by how much: here approximates = {share:.0e}, in a file for --promise, "
+        "would do."
+    )
+
+
+@dataclass
+class OwnInterpreted(Interpreted):
+    """Judges a call by both rules. `without_exact`: why calls had no exact run, so that rounding alone judged them."""
+
+    approximates: float = 0.0
+    without_exact: list[Said] = field(default_factory=list)
+
+    def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
+        verdict, first = super().verdict(trial, inputs, twice, **options)
+        if verdict.outcome == PASS:
+            verdict = self._of_formula(trial, inputs, first) or verdict
+        return verdict, first
+
+    def _of_formula(self, trial: Trial, inputs: list[Argument], first: Reply) -> Verdict | None:
+        """Returns the verdict on a call that is right within rounding, and wrong where nothing is rounded; or None."""
+        try:
+            ran = self.run.exact(trial, inputs)
+        except NoExactRun as why:
+            self.without_exact.append(no_exact_run(why))
+            return None
+        share = max(FORMULA, self.approximates)
+        bound = RoundingModel(OfTheLargest(share))
+        for evidence in self._compared(trial, inputs, first):
+            name, ref = evidence.wanted.name, evidence.comparison.ref
+            if not evidence.wanted.dtype.is_floating_point:
+                continue
+            comparison = compare(ran.outputs[name].double(), ref, bound, exact(inputs))
+            if comparison.right:
+                continue
+            of_exact_run = replace(
+                evidence, reply=replace(first, outputs=ran.outputs, writers=ran.writers), comparison=comparison,
+                right_results=[],
+                wanted=replace(evidence.wanted, dtype=torch.float64, bound=bound), exact_run=lambda: ran,
+            )  # fmt: skip
+            verdict = value_verdict(of_exact_run)
+            off = largest(comparison.out - ref) / (largest(ref) or 1.0)
+            told = OwnFormula.OTHER(name=name, share=off, dtype=str(trial.dtype).removeprefix("torch."))
+            verdict.said.insert(0, told)
+            if verdict.kind == "values":
+                verdict.said.append(OwnFormula.APPROXIMATES(share=2 * off))
+            return verdict
+        return None
+
+
+@dataclass
+class OwnJudge(Judge):
+    approximates: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.interpreted: OwnInterpreted = OwnInterpreted(self.run, approximates=self.approximates)
+
+
+@dataclass
+class OwnDrawn(DrawnUse):
+    """The drawn calls of an exercise in one dtype."""
+
+    own: OwnExercise | None = None
+
+    def drawn_trials(self, judge: Judge) -> DrawnTrials:
+        assert self.own is not None and self.own.promise is not None
+        return DrawnTrials(self.own.exercise, judge.run, self.test, self.own.promise)
+
+
+@dataclass(kw_only=True)
+class OwnCalls(CheckUse):
+    """The stated calls of an exercise in one dtype."""
+
+    own: OwnExercise
+
+    def trials(self, judge: Judge) -> list[Trial]:
+        return [
+            trial_of(self.own.exercise, f"{self.test} {number}", data, self.own.dtype)
+            for number, data in enumerate(self.own.calls, 1)
+        ]
+
+
+@dataclass(kw_only=True)
+class OwnCompiled(CompiledUse):
+    """The machine code of the largest of some calls: it has to exist, and to fit the GPU."""
+
+    calls_of: Use
+
+    def trials(self, judge: Judge) -> list[Trial]:
+        return sorted(self.calls_of.trials(judge), key=_elements)[-1:]
+
+    def verdict(self, judge: Judge) -> Verdict:
+        (trial,) = self.trials(judge)
+        return judge.judged(trial, lambda trial: judge.machine_code(trial, NO_EXPECTATIONS))
+
+
+def _elements(trial: Trial) -> int:
+    return sum(one.elements for one in trial.data if isinstance(one, Data))
+
+
+@dataclass
+class OwnVerdict:
+    """What is found of a kernel. `spills`: sentences about machine code that costs and is right."""
+
+    grading: Grading
+    judge: OwnJudge
+    calls: int
+    spills: list[str]
+
+
+def judged(
+    file: Path, scratch: Path, exercises: Sequence[OwnExercise], seed: int, approximates: float,
+    model: GpuModel = DEFAULT_MODEL,
+) -> OwnVerdict:  # fmt: skip
+    """Judges the kernel of a file in each dtype. `scratch`: a folder that is empty. Raises MachineFault."""
+    run = Run(folder_for(file, scratch), str(file), seed, model)
+    judge = OwnJudge(exercises[0].exercise, run, approximates=approximates)
+    grading = Grading(run.folder, run, judge)
+    values = [_use_of(own) for own in exercises]
+    compiled = [OwnCompiled(f"{MACHINE_CODE}, {own.dtype}", (), calls_of=use) for own, use in zip(exercises, values)]
+    spills: list[str] = []
+    try:
+        judge.begin([*values, *compiled])
+        for use in [*values, *compiled]:
+            verdict = use.verdict(judge)
+            if verdict.outcome == FAIL and verdict.id == Cause.SPILLS:
+                spills += verdict.lines[:1]
+                verdict = Verdict(PASS)
+            more = _more(judge, use) if verdict.outcome == FAIL and verdict.kind in OF_VALUES else []
+            for one in _most_telling(judge, [verdict, *more]):
+                grading.results.append(TestResult(use.test, use.item, 1, one, drawn=isinstance(use, OwnDrawn)))
+            if verdict.outcome == FAIL:
+                break
+        grading.right_in_the_open = len(run.history.right_trials)
+        grading.tests = len(grading.results)
+        grading.conclude()
+        grading.mend()
+    finally:
+        run.end()
+    return OwnVerdict(grading, judge, len(run.history.right_trials) + len(run.history.failures), spills)
+
+
+def _more(judge: OwnJudge, use: Use) -> list[Verdict]:
+    """Returns the failures of a few more calls, small and large: an explanation has to fit them, and a mend to mend
+    them."""
+    trials = sorted(use.trials(judge), key=_elements)
+    some = trials[:: max(1, len(trials) // MORE)]
+    verdicts = [judge.judged(trial, lambda trial: judge.values(trial, blame=False)[0]) for trial in some]
+    return [verdict for verdict in verdicts if verdict.outcome == FAIL]
+
+
+def _most_telling(judge: OwnJudge, verdicts: list[Verdict]) -> list[Verdict]:
+    """Leaves out wrong values of very small calls where larger calls fail: by chance they look like many a mistake."""
+    telling = [one for one in verdicts if one.kind not in OF_NUMBERS or _tells(judge.run.history.trial_of(one))]
+    return telling or verdicts
+
+
+def _tells(trial: Trial | None) -> bool:
+    """Returns whether a call has several elements in each direction."""
+    shapes = [one.shape for one in trial.data if isinstance(one, Data)] if trial is not None else []
+    return all(size > 1 for shape in shapes for size in shape) and max(map(math.prod, shapes), default=0) >= FEW
+
+
+def folder_for(file: Path, scratch: Path) -> Folder:
+    """Returns the folder of an exercise that is none: it holds no file."""
+    name = "".join(one if one.isascii() and one.isalnum() else "_" for one in file.stem.lower()) or "kernel"
+    return Folder(scratch / "exercises" / f"00_{name}")
+
+
+def _use_of(own: OwnExercise) -> OwnDrawn | OwnCalls:
+    name = f"{VALUES}, {own.dtype}"
+    return OwnDrawn(name, (), own=own) if own.promise is not None else OwnCalls(name, (), own=own)

@@ -1,0 +1,234 @@
+"""The process of one judgement: it reads a request in JSON, judges, and writes the judgement as its last line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from grader.course.exercise import Exercise, in_words
+from grader.course.trial import Trial
+from grader.explain.causes import Cause
+from grader.explain.failures import file_failure
+from grader.explain.mend import MendedLine, is_mended
+from grader.explain.verdict import PASS, SKIPPED, Verdict
+from grader.gpu.models import DEFAULT_TARGET, MODELS
+from grader.numerics.arguments import Recipe
+from grader.numerics.data_sets import Data, short_name
+from grader.own.cannot_judge import CannotJudge, message_of
+from grader.own.entry_of import entry_of
+from grader.own.judgement import NOT_JUDGED, RIGHT, WRONG, Judgement
+from grader.own.own_exercise import drawn_words, own_exercises
+from grader.own.own_judge import OwnVerdict, judged
+from grader.own.own_reference import read_reference
+from grader.own.promise_file import OwnPromise, promise_of, read_promise
+from grader.own.stated_shapes import DTYPES
+from grader.processes.faults import MachineFault
+from grader.submission.text import Submission, read_submission
+from grader.wire.printable import one_line
+
+RUN_DTYPES = ("float32", "float16", "bfloat16")  # that a kernel is judged in
+OF_THE_FILE = ("file", "refused")  # kinds of failures with which nothing is judged
+NO_VERDICT = (Cause.TIME_LIMIT, Cause.PROCESS_EXIT, Cause.GARBLED, Cause.LEFT_BEHIND, Cause.CRASH)
+NO_TEXT = (Cause.MISSING, Cause.NO_FILE, Cause.UNREADABLE)
+MOST_NOTES = 8
+
+
+def main() -> None:
+    """Answers the request on standard input. What the reference prints goes to standard error."""
+    request = json.load(sys.stdin)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    answers.write(json.dumps(judgement_of(request).to_json()) + "\n")
+    answers.flush()
+
+
+def judgement_of(request: dict) -> Judgement:
+    """Returns the judgement that a request of `judgement.judge` asks for."""
+    began, seed = time.monotonic(), request["seed"]
+    seed = secrets.randbits(31) if seed is None else seed
+    known = {"file": request["file"], "reference": request["reference"], "seed": seed}
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            found = _judged(request, seed, Path(scratch))
+    except CannotJudge as why:
+        found = {"outcome": NOT_JUDGED, "sentences": [why.said], "next": why.next}
+    except MachineFault as fault:
+        found = {"outcome": NOT_JUDGED, "sentences": [f"{fault}."], "next": "course doctor"}
+    except Exception as error:  # a fault of the judge: the caller gets a sentence, and no traceback
+        said = f"The judge itself failed: {message_of(error)}{_place_of(error)}."
+        found = {"outcome": NOT_JUDGED, "sentences": [said], "next": "course doctor; this is no mistake of yours."}
+    seconds = round(time.monotonic() - began, 2)
+    found["sentences"] = [one_line(said) for said in found["sentences"]]
+    return Judgement(**(known | {"seconds": seconds} | found))
+
+
+def _place_of(error: BaseException) -> str:
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return f" at {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame is not None else ""
+
+
+def _judged(request: dict, seed: int, scratch: Path) -> dict:
+    torch.set_num_threads(1)
+    target = request["target"] or DEFAULT_TARGET
+    if target not in MODELS:
+        raise CannotJudge(
+            f"--target {target} is no GPU that kernels are compiled for.", f"use one of {', '.join(MODELS)}."
+        )
+    promise = _promise(request["promise"])
+    file = Path(request["file"])
+    submission = read_submission(file)
+    reference = read_reference(Path(request["reference"]), promise.changed)
+    if submission.failure is not None:
+        return _of_unreadable(file, submission, target)
+    entry = entry_of(submission, request["entry"], reference.name, reference.arguments)
+    dtypes = _dtypes(request["dtypes"])
+    exercises = own_exercises(entry, reference, submission, request["shapes"], dtypes, promise, seed)
+    found = judged(file, scratch, exercises, seed, promise.approximates, MODELS[target])
+    told = _told(found, file)
+    drawn = {
+        "calls": found.calls,
+        "dtypes": [short_name(one.dtype) for one in exercises],
+        "sizes": drawn_words(exercises[0]),
+        "layouts": _layouts(promise),
+    }
+    return told | {"entry": entry, "drawn": drawn, "target": target}
+
+
+def _of_unreadable(file: Path, submission: Submission, target: str) -> dict:
+    """Returns what is told of a file that cannot be read as Python."""
+    assert submission.failure is not None
+    verdict = file_failure(submission.failure, submission, Exercise("", lambda x: x, "exact", 0))
+    place = f"{file.name}:{verdict.line}" if verdict.line else file.name
+    return {
+        "outcome": NOT_JUDGED,
+        "sentences": verdict.lines,
+        "cause": verdict.id,
+        "line": verdict.line,
+        "next": "name the file that holds the kernel."
+        if verdict.id in NO_TEXT
+        else f"edit {place}, and judge it again.",
+        "target": target,
+    }
+
+
+def _promise(stated: dict | str | None) -> OwnPromise:
+    if isinstance(stated, str):
+        return read_promise(Path(stated))
+    return promise_of(stated or {})
+
+
+def _dtypes(stated: list[str]) -> list[str]:
+    found = [DTYPES.get(name, name) for name in stated]
+    if unknown := [name for name, one in zip(stated, found) if one not in RUN_DTYPES]:
+        raise CannotJudge(f"--dtypes: {unknown[0]} is no dtype that kernels are judged in.", "use fp32, fp16 and bf16.")
+    return list(dict.fromkeys(found))
+
+
+# ---- what is told ----------------------------------------------------------------------------------------------------
+
+
+def _told(found: OwnVerdict, file: Path) -> dict:
+    grading = found.grading
+    worst = grading.diagnosis
+    notes = _notes(found)
+    if worst is None:
+        open_ones = [one.verdict for one in grading.results if one.verdict.outcome == SKIPPED]
+        if open_ones:
+            return {
+                "outcome": NOT_JUDGED,
+                "sentences": [f"A call cannot be judged here: {open_ones[0].note}."],
+                "next": "state smaller shapes with --shapes.",
+                "notes": notes,
+            }
+        return {"outcome": RIGHT, "sentences": ["Right."], "next": "", "notes": notes}
+    verdict = worst.verdict
+    not_judged = verdict.kind in OF_THE_FILE or verdict.id in NO_VERDICT
+    trial = grading.run.history.trial_of(verdict)
+    return {
+        "outcome": NOT_JUDGED if not_judged else WRONG,
+        "sentences": [*_sentences(verdict, grading.edits), *_also(verdict)],
+        "said": [one.to_json() for one in verdict.said], "cause": str(verdict.id), "line": verdict.line,
+        "next": _next(verdict, file), "case": verdict.case, "call": _call(trial) if trial is not None else [],
+        "edits": list(grading.edits), "notes": notes,
+    }  # fmt: skip
+
+
+def _sentences(verdict: Verdict, edits: list[str]) -> list[str]:
+    """Returns the sentences of a verdict, with the edit that mends its line, which a report for learners keeps back."""
+    told = [edit for edit in edits if edit not in verdict.lines][:1]
+    kept = [one for one in verdict.said if not (told and isinstance(one.sentence, MendedLine))]
+    return [one.text for one in kept] + told
+
+
+def _also(verdict: Verdict) -> list[str]:
+    """Returns what a verdict leaves open that was made for learners, to whom the reference is the statement."""
+    if verdict.id == Cause.WRONG_RESULT_TYPE:
+        return ["What is expected is what the reference returns, in this call."]
+    if verdict.kind == "refused":
+        return ["The judge carries kernels out, and no operations of torch: so it cannot judge this function as it is."]
+    return []
+
+
+def _next(verdict: Verdict, file: Path) -> str:
+    place = f"{file.name}:{verdict.line}" if verdict.line else file.name
+    if verdict.kind == "refused":
+        return f"let the caller do what {place} does with torch, and hand its result over as an argument."
+    if verdict.id == Cause.TIME_LIMIT:
+        return "state smaller shapes with --shapes, or look for a loop that does not end."
+    shows_there = verdict.line and verdict.kind in ("memory", "error") and not is_mended(verdict)
+    where = "or what leads to it" if shows_there else "and judge it again"
+    return f"edit {place}, {where}."
+
+
+def _call(trial: Trial) -> list[dict]:
+    """Returns the failing call, an object for each argument, from which it can be made again."""
+    return [_argument(name, one, trial) for name, one in zip(trial.arguments, trial.data)]
+
+
+def _argument(name: str, recipe: Recipe, trial: Trial) -> dict:
+    if not isinstance(recipe, Data):
+        return {"name": name, "number": recipe}
+    on_meta = recipe.shape_on("meta", trial.dtype)
+    dtype = str(on_meta.dtype).removeprefix("torch.")
+    return {
+        "name": name,
+        "shape": list(on_meta.shape),
+        "strides": list(on_meta.stride()),
+        "dtype": dtype,
+        "values": recipe.about or " ".join(" ".join(map(str, step)) for step in recipe.steps),
+    }
+
+
+def _notes(found: OwnVerdict) -> list[str]:
+    """Returns what is worth knowing besides the verdict."""
+    notes = [f"Machine code: {said}" for said in found.spills]
+    without = list(dict.fromkeys(said.text for said in found.judge.interpreted.without_exact))
+    notes += [f"Rounding alone judged some calls: there is no exact run, since {text}" for text in without[:1]]
+    if (never := found.grading.run.lines.said) is not None and found.grading.outcome == PASS:
+        notes.append(never.text)
+    if found.grading.run.printed.strip():
+        notes.append("The file printed something; nothing of it is shown.")
+    return notes[:MOST_NOTES]
+
+
+def _layouts(promise: OwnPromise) -> str:
+    if promise.any_strides is True:
+        return "any strides"
+    return (
+        f"contiguous; {in_words(list(promise.any_strides))} with any strides" if promise.any_strides else "contiguous"
+    )
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        main()

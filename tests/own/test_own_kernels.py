@@ -1,0 +1,258 @@
+"""`course judge` and `grader.judge`: a kernel that belongs to no exercise, against a reference of its author's."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from grader.own.judgement import NOT_JUDGED, RIGHT, SCHEMA, WRONG, Judgement, judge
+from grader.own.own_process import judgement_of
+from tests.conftest import ROOT
+
+PAGE = (ROOT / "docs" / "own_kernels.md").read_text(encoding="utf-8")
+KERNEL, REFERENCE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[:2]  # of the page's story: a load has no mask
+MENDED = KERNEL.replace("tl.load(x_ptr + offs)", "tl.load(x_ptr + offs, mask=offs < n)")
+ROWS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def mean_kernel(x_ptr, z_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    acc = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(0, N, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        acc += tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0).to(tl.float32)
+    tl.store(z_ptr + row, tl.sum(acc, 0) / N)
+
+
+def mean_rows(x):
+    z = torch.empty(x.shape[0], dtype=x.dtype, device=x.device)
+    mean_kernel[(x.shape[0],)](x, z, x.shape[1], BLOCK=64)
+    return z
+"""
+MEAN = "def mean_rows(x):\n    return x.mean(dim=1)\n"
+DOUBLED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n)
+    tl.store(x_ptr + offs, x * 2, mask=offs < n)
+
+
+def double_(x):
+    double_kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), BLOCK=64)
+"""
+
+
+def judged(tmp_path: Path, kernel: str | bytes, reference: str, shapes: str = "N; N=1..150", **more) -> Judgement:
+    """Judges in this process, which shares its fork servers."""
+    file, against = tmp_path / "kernel.py", tmp_path / "ref.py"
+    file.write_bytes(kernel if isinstance(kernel, bytes) else kernel.encode())
+    against.write_text(reference)
+    request = {"file": str(file), "reference": str(against), "entry": "", "shapes": shapes, "dtypes": [],
+               "promise": None, "target": "", "seed": 5}  # fmt: skip
+    return judgement_of(request | more)
+
+
+# ---- right and wrong -------------------------------------------------------------------------------------------------
+
+
+def test_the_pages_kernel_is_told_as_the_page_tells_it(tmp_path):
+    found = judged(tmp_path, KERNEL, REFERENCE, "M,N; M=1..5 N=1..90")
+    assert found.outcome == WRONG and found.cause == "oob-load"
+    assert all(f"  {said}\n" in PAGE for said in (*found.sentences[:1], *found.sentences[2:]))
+    assert f"edit leaky.py:{found.line}, and judge it again." in PAGE
+
+
+def test_the_mended_kernel_is_right_in_all_dtypes(tmp_path):
+    found = judged(tmp_path, MENDED, REFERENCE, "M,N; M=0..5 N=1..90", dtypes=["fp32", "fp16", "bf16"])
+    assert found.outcome == RIGHT, found.sentences
+    assert (
+        found.drawn["dtypes"] == ["fp32", "fp16", "bf16"] and found.drawn["calls"] > 40 and found.entry == "leaky_relu"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("/ N)", "/ BLOCK)", "wrong in every element"),
+        (", other=0.0", "", "has a mask but no `other`"),
+        ("row * N", "row * BLOCK", "With `N` in the place of `BLOCK`"),
+        ("x.shape[0],)](", "x.shape[0] // 2 + 1,)](", "never written"),
+    ],
+)
+def test_a_wrong_mean_of_rows_is_named(tmp_path, old, new, words):
+    found = judged(tmp_path, ROWS.replace(old, new), MEAN, "M,N; M=1..20 N=1..150")
+    assert found.outcome == WRONG and any(words in said for said in found.sentences), found.sentences
+    assert found.call[0]["name"] == "x" and len(found.call[0]["shape"]) == 2
+
+
+def test_a_formula_that_rounding_hides_is_wrong(tmp_path):
+    almost = ROWS.replace("/ N)", "/ (N + 0.0001))")
+    found = judged(tmp_path, almost, MEAN, "M,N; M=1..20 N=1..150", dtypes=["bf16"])
+    assert found.outcome == WRONG and found.sentences[0].startswith("Rounding hides it"), found.sentences
+    stated = judged(tmp_path, almost, MEAN, "M,N; M=1..20 N=1..150", dtypes=["bf16"], promise={"approximates": 1e-3})
+    assert stated.outcome == RIGHT, stated.sentences
+
+
+def test_lost_digits_are_wrong_though_the_formula_is_right(tmp_path):
+    half = ROWS.replace("dtype=tl.float32", "dtype=tl.float16").replace(".to(tl.float32)", ".to(tl.float16)")
+    found = judged(tmp_path, half, MEAN, "M,N; M=1..20 N=1..150")
+    assert found.outcome == WRONG and found.cause == "low-precision", found.sentences
+
+
+# ---- promises and shapes ---------------------------------------------------------------------------------------------
+
+
+def test_an_argument_changes_in_place_only_where_that_is_promised(tmp_path):
+    reference = "def double_(x):\n    return x * 2\n"
+    assert judged(tmp_path, DOUBLED, reference, promise={"in_place": ["x"]}).outcome == RIGHT
+    assert judged(tmp_path, DOUBLED, reference).outcome == WRONG
+    changing = judged(tmp_path, DOUBLED, "def double_(x):\n    return x.mul_(2)\n")
+    assert changing.outcome == NOT_JUDGED and 'in_place = ["x"]' in changing.next
+
+
+def test_a_strided_view_is_drawn_where_any_strides_are_promised(tmp_path):
+    found = judged(tmp_path, ROWS, MEAN, "M,N; M=1..20 N=1..90", promise={"any_strides": True})
+    assert found.outcome == WRONG and found.call, found.sentences
+
+
+def test_a_kernel_that_takes_any_strides_is_right_in_tensors_that_reach_far(tmp_path):
+    """Some calls reach over nearly 2**31 elements: their tensors have no values, and a sample of programs is judged."""
+    strided = ROWS.replace("row * N + cols", "row.to(tl.int64) * sm + cols.to(tl.int64) * sn")
+    strided = strided.replace("z_ptr, N,", "z_ptr, sm, sn, N,").replace("(x, z, ", "(x, z, *x.stride(), ")
+    found = judged(tmp_path, strided, MEAN, "M,N; M=1..20 N=1..90", promise={"any_strides": True})
+    assert found.outcome == RIGHT and found.drawn["layouts"] == "any strides", found.sentences
+
+
+def test_calls_and_the_inputs_of_a_benchmark_state_shapes(tmp_path):
+    stated = MEAN + "def calls():\n    import torch\n    return [(torch.ones(3, 70),), (torch.ones(1, 5),)]\n"
+    found = judged(tmp_path, ROWS, stated, "")
+    assert (found.outcome, found.drawn["calls"]) == (RIGHT, 2), found.sentences
+    model = (
+        "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x.mean(dim=1)\n"
+        "def get_inputs():\n    return [torch.rand(16, 4096)]\n"
+    )
+    assert judged(tmp_path, ROWS, model, "").outcome == RIGHT
+
+
+# ---- what cannot be judged -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("def leaky_relu(x, slope=0.01):\n    return x.nope()\n", "fails in line 2 with AttributeError"),
+        ("def leaky_relu(x, slope=0.01):\n    return 1\n", "returns int: a tensor"),
+        ("import torch\ndef leaky_relu(x, slope=0.01):\n    return torch.rand_like(x)\n", "gives other results"),
+        ("def leaky_relu(x):\n    return x\ndef other(x):\n    return x\n", "defines several functions"),
+        ("x = 1\n", "defines no function"),
+        ("def leaky_relu(x, y, z):\n    return x\n", "takes (x, slope), and the reference takes (x, y, z)"),
+        ("def leaky_relu(*x):\n    return x\n", "takes *x"),
+        ("raise ValueError('no')\n", "cannot be imported in line 1: ValueError: no"),
+        ("def leaky_relu(x\n", "is no Python in line 1"),
+    ],
+)
+def test_a_reference_that_says_nothing_is_told_before_the_kernel_is_blamed(tmp_path, reference, said):
+    found = judged(tmp_path, MENDED, reference)
+    assert found.outcome == NOT_JUDGED and said in found.sentences[0] and found.next, found.sentences
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        (b"\xff\xfe", "UTF-8"),
+        ("def f(x:\n", "Python"),
+        ("def leaky_relu(x, slope):\n    return x\n", "holds no kernel"),
+        (MENDED.partition("def leaky_relu")[0], "no function that launches it"),
+        (MENDED + MENDED.partition("def leaky_relu")[2].join(["def other", ""]), "several functions that launch"),
+        (MENDED.replace("    return z", "    return torch.relu(z)"), "torch.relu"),
+        ("import os\nos._exit(3)\n" + MENDED, "exit status 3"),
+    ],
+)
+def test_a_file_that_cannot_be_judged_is_told_in_a_sentence(tmp_path, kernel, said):
+    reference = REFERENCE.replace("def leaky_relu", "def reference")
+    found = judged(tmp_path, kernel, reference)
+    assert found.outcome == NOT_JUDGED and said in " ".join(found.sentences) and found.next, found.sentences
+
+
+@pytest.mark.parametrize(
+    ("shapes", "said"),
+    [
+        ("", "Nothing says which shapes"),
+        ("M,N M,N M,N", "states 3 arguments"),
+        ("M-N", "states no argument"),
+        ("N; K=1..5", "K is the size of no argument"),
+        ("N; N=5..1", "is no range"),
+        ("N:fp8", "is no dtype"),
+        ("=1", "No argument is a tensor"),
+    ],
+)
+def test_a_line_of_shapes_that_says_nothing_is_told_with_one_that_does(tmp_path, shapes, said):
+    found = judged(tmp_path, MENDED, REFERENCE, shapes)
+    assert found.outcome == NOT_JUDGED and said in found.sentences[0] and found.next, found.sentences
+
+
+def test_a_promise_that_nobody_keeps_is_told(tmp_path):
+    for promise, said in (
+        ({"fast": True}, "says fast"),
+        ({"out": ["q"]}, "q"),
+        ({"approximates": 2}, "approximates = 2"),
+    ):
+        found = judged(tmp_path, MENDED, REFERENCE, promise=promise)
+        assert found.outcome == NOT_JUDGED and said in found.sentences[0], found.sentences
+
+
+# ---- the command and the library -------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_a_report_or_json_and_says_the_outcome_in_its_exit_status(tmp_path):
+    (tmp_path / "leaky.py").write_text(KERNEL)
+    (tmp_path / "ref.py").write_text(REFERENCE)
+    command = [sys.executable, "-c", "from grader.cli import main; main()", "judge", "leaky.py"]
+    command += ["--reference", "ref.py", "--shapes", "N; N=1..90"]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout.splitlines()[-1] == "  Next: edit leaky.py:9, and judge it again."
+    assert "Traceback" not in done.stdout + done.stderr
+    done = subprocess.run([*command, "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and json.loads(done.stdout)["outcome"] == WRONG
+
+
+def test_the_library_survives_a_reference_that_ends_its_process(tmp_path):
+    (tmp_path / "leaky.py").write_text(KERNEL)
+    (tmp_path / "ref.py").write_text("import os\ndef f(x, slope=0.1):\n    os._exit(7)\n")
+    found = judge(tmp_path / "leaky.py", tmp_path / "ref.py", shapes="N")
+    assert found.outcome == NOT_JUDGED and "exit status 7" in found.sentences[0]
+
+
+def test_the_name_is_there_whether_the_room_is_imported_or_not():
+    script = (
+        "import sys; from grader import judge; first = judge('no.py', 'no.py'); assert 'torch' not in sys.modules\n"
+        "import grader.judge.run; from grader import judge; again = judge('no.py', 'no.py')\n"
+        "assert again.sentences == first.sentences; print(first.sentences[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert "cannot be read" in done.stdout, done.stderr
+
+
+def test_the_page_lists_the_fields_of_the_schema():
+    table = PAGE.partition("| field | what it holds |")[2]
+    cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    named = re.findall(r"`(\w+)`", " ".join(cells))
+    assert sorted(named) == sorted(one.name for one in fields(Judgement))
+    assert f"| `schema` | {SCHEMA}:" in table
