@@ -77,9 +77,9 @@ class Memory(Sentence):
         "the address is computed wrongly, or the program has nothing to do there."
     )
 
-    NO_LANE_INSIDE_IN_LOOP = (
-        "In an iteration of its loop, all lanes of the {function} in line {line}{at} are outside of {name}. Does the "
-        "loop end with {name}, or else the mask?"
+    MASK_AND_NO_LANE_INSIDE_IN_LOOP = (
+        "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. In an iteration of the "
+        "loop no lane is inside: do the loop, or the mask, and the address end where {name} does?"
     )
 
     BOUNDARY_CHECK = (
@@ -261,8 +261,7 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
         return Memory.ONE_ADDRESS(line=line, name=name)
     if not finding.masked:
         if finding.astray == finding.lanes:
-            outside = Memory.NO_LANE_INSIDE_IN_LOOP if finding.in_loop else Memory.NO_LANE_INSIDE
-            return outside(function=function, line=line, at=_at(evidence, finding), name=name)
+            return Memory.NO_LANE_INSIDE(function=function, line=line, at=_at(evidence, finding), name=name)
         no_mask = Memory.NO_MASK if _dimensions(evidence, name) < 2 else Memory.NO_MASK_OF_TILE
         return no_mask(function=function, line=line, at=_at(evidence, finding), name=name)
     if evidence.needs_plain_layouts and not evidence.trial.begins:
@@ -276,7 +275,7 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
         return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
     if _fits_the_first_tile(finding, tensor):
         return Memory.ADDRESS_OF_A_TILE(function=function, line=line, at=_at(evidence, finding), name=name)
-    none_inside = Memory.NO_LANE_INSIDE_IN_LOOP if finding.in_loop else Memory.MASK_AND_NO_LANE_INSIDE
+    none_inside = Memory.MASK_AND_NO_LANE_INSIDE_IN_LOOP if finding.in_loop else Memory.MASK_AND_NO_LANE_INSIDE
     mask = none_inside if finding.astray == finding.lanes else Memory.MASK_OR_ADDRESS
     mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else mask
     return mask(function=function, line=line, at=_at(evidence, finding), name=name)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import torch
 
+from grader.course.exercise import Exercise
 from grader.course.folder import Folder
+from grader.course.promise import StatedPromise
 from grader.course.trial import Trial, trial_of
 from grader.explain.causes import Cause
 from grader.explain.compiled_code import Expectations
@@ -105,15 +107,15 @@ class OwnJudge(Judge):
         self.interpreted: OwnInterpreted = OwnInterpreted(self.run, approximates=self.approximates)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class OwnDrawn(DrawnUse):
     """The drawn calls of an exercise in one dtype."""
 
-    own: OwnExercise | None = None
+    exercise: Exercise
+    stated: StatedPromise
 
     def drawn_trials(self, judge: Judge) -> DrawnTrials:
-        assert self.own is not None and self.own.promise is not None
-        return DrawnTrials(self.own.exercise, judge.run, self.test, self.own.promise)
+        return DrawnTrials(self.exercise, judge.run, self.test, self.stated)
 
 
 @dataclass(kw_only=True)
@@ -218,4 +220,6 @@ def folder_for(file: Path, scratch: Path) -> Folder:
 
 def _use_of(own: OwnExercise) -> OwnDrawn | OwnCalls:
     name = f"{VALUES}, {own.dtype}"
-    return OwnDrawn(name, (), own=own) if own.promise is not None else OwnCalls(name, (), own=own)
+    if own.promise is not None:
+        return OwnDrawn(name, (), exercise=own.exercise, stated=own.promise)
+    return OwnCalls(name, (), own=own)

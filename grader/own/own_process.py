@@ -32,6 +32,7 @@ from grader.own.promise_file import OwnPromise, promise_of, read_promise
 from grader.own.stated_shapes import DTYPES
 from grader.processes.faults import MachineFault
 from grader.submission.text import Submission, read_submission
+from grader.wire.messages import Failure
 from grader.wire.printable import one_line
 
 RUN_DTYPES = ("float32", "float16", "bfloat16")  # that a kernel is judged in
@@ -89,7 +90,7 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
     submission = read_submission(file)
     reference = read_reference(Path(request["reference"]), promise.changed)
     if submission.failure is not None:
-        return _of_unreadable(file, submission, target)
+        return _of_unreadable(file, submission, submission.failure, target)
     entry = entry_of(submission, request["entry"], reference.name, reference.arguments)
     dtypes = _dtypes(request["dtypes"])
     exercises = own_exercises(entry, reference, submission, request["shapes"], dtypes, promise, seed)
@@ -104,10 +105,9 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
     return told | {"entry": entry, "drawn": drawn, "target": target}
 
 
-def _of_unreadable(file: Path, submission: Submission, target: str) -> dict:
+def _of_unreadable(file: Path, submission: Submission, failure: Failure, target: str) -> dict:
     """Returns what is told of a file that cannot be read as Python."""
-    assert submission.failure is not None
-    verdict = file_failure(submission.failure, submission, Exercise("", lambda x: x, "exact", 0))
+    verdict = file_failure(failure, submission, Exercise("", lambda x: x, "exact", 0))
     place = f"{file.name}:{verdict.line}" if verdict.line else file.name
     return {
         "outcome": NOT_JUDGED,

@@ -50,7 +50,7 @@ OF_COPIES = {
     ),
     "a loop over rows without their limit": (
         (f"{LOAD}\n    {STORE}", ROW_BY_ROW), AT_EDGES,
-        "In an iteration of its loop, all lanes of the store in line 21 are outside of z. Does the loop end with z,",
+        "The mask of the store in line 21 lets lanes outside of z through. In an iteration of the loop no lane is",
     ),
 }  # fmt: skip
 
