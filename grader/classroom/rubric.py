@@ -29,6 +29,11 @@ TITLES = {
 MOST_MESSAGE = 2000  # characters of one test
 
 
+def as_heading(title: str) -> str:
+    """Returns a title with a capital at its beginning; str.capitalize would write gpu."""
+    return f"{title[0].upper()}{title[1:]}"
+
+
 class RubricError(click.ClickException):
     """Raised where the tests of an exercise cannot be listed; the message is pytest's."""
 

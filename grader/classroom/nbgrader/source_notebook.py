@@ -7,7 +7,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from grader.author.stubs import CELL
 from grader.classroom.cell_names import CHECK_CELL
-from grader.classroom.rubric import HIDDEN, TITLES
+from grader.classroom.rubric import HIDDEN, TITLES, as_heading
 from grader.course.folder import Folder
 from grader.learn.notebooks.cells import magic_of
 from grader.learn.notebooks.parts import finished, lesson_of, question_cells
@@ -60,7 +60,7 @@ def _grade_cell(folder: Folder, item: str, worth: float) -> NotebookNode:
     points = f"{worth:g} point{'' if worth == 1 else 's'}"
     later = ", judged after you hand in" if item == HIDDEN else ""
     source = (
-        f"# {TITLES[item].capitalize()}: {points}{later}.\n"
+        f"# {as_heading(TITLES[item])}: {points}{later}.\n"
         f'from grader.classroom import score\n\nscore("{folder.id}", "{item}")'
     )
     metadata = {**CELL, "grade_id": item, "solution": False, "grade": True, "locked": True, "points": worth}
