@@ -1,4 +1,4 @@
-"""What grading costs, in seconds of a core, and whether that has grown: python benchmarks/times.py
+"""Measures what grading costs, in seconds of a core, and fails where that has grown: python benchmarks/times.py
 
     python benchmarks/times.py             exits with 1 where a command has become more than 10 % slower
     python benchmarks/times.py --keep      keeps this run's figures in benchmarks/times.json, for later runs

@@ -75,7 +75,7 @@ def condition(x, eps):
 
 
 def of_first_number(x, eps):
-    """What is added to the error of rstd, [M], in FEW, where distances to a row's first number are summed.
+    """Returns what is added to the error of rstd, [M], in FEW, where distances to a row's first number are summed.
 
     Right kernels do that. In the same paper, if that number lies k spreads away from the mean, the variance errs 1 +
     k^2 times as much as with distances to the mean; k reaches 4 in one of many rows. The root halves the error.

@@ -75,7 +75,7 @@ class Scored:
         return scores(q.abs(), k.abs()).masked_fill_(~self.seen, 0.0)
 
     def of_heads(self, result, make):
-        """What `make` gives for q, k and v of each head of q, [shape of the result]."""
+        """Returns what `make` gives for q, k and v of each head of q, [shape of the result]."""
         group = self.q.shape[1] // self.k.shape[1]
         k, v = (one if group == 1 else one.repeat_interleave(group, dim=1) for one in (self.k, self.v))
         return by_heads(result, make, self.q, k, v)

@@ -50,7 +50,7 @@ def as_much_work(q, k, v, o, lse, do):
 
 
 class Pairs:
-    """What is made of each query and key, [heads, M, N], and how far rounding may carry it."""
+    """Holds what is made of each query and key, [heads, M, N], and how far rounding may carry it."""
 
     def __init__(self, q, k, v, o, lse, do):
         self.q, self.k, self.v, self.o, self.lse, self.do, self.scale = q, k, v, o, lse, do, q.shape[-1] ** -0.5

@@ -35,7 +35,7 @@ def attention_of_each_sequence(q, k_cache, v_cache, block_table, lengths):
 
 
 def of_each_sequence(of_attention, o, q, k_cache, v_cache, block_table, lengths):
-    """What `of_attention` gives for each sequence: a batch of one, with a group's heads as queries; 0 without a key."""
+    """Returns what `of_attention` gives for each sequence: one batch, a group's heads as queries; 0 without keys."""
     found, (page, HK) = torch.zeros_like(o), k_cache.shape[1:3]
     for b, length in enumerate(lengths.tolist()):
         at_most = block_table.shape[1] * page  # a number that is no length may be anything

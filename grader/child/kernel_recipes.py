@@ -80,16 +80,19 @@ class Kernel(LazyKernel):
 
     @cached_property
     def options(self) -> JsonObject:
-        """The values of LAUNCH_OPTIONS, and of others that differ from a launch without options. Raises TypeError for a
-        value of another type, with which no kernel is compiled: Triton itself takes some and fails later."""
+        """The values of LAUNCH_OPTIONS, and of others that differ from a launch without options. Truth values and whole
+        numbers do for each other, as in Triton. Raises TypeError for a value of another type, at which the compiler's
+        passes fail."""
         backend = make_backend(self._target)
-        own, plain = vars(backend.parse_options(dict(self._given))), vars(backend.parse_options({}))
+        own, plain = dict(vars(backend.parse_options(dict(self._given)))), vars(backend.parse_options({}))
         names = [name for name in LAUNCH_OPTIONS if name in own]
         names += [name for name in own if name not in names and own[name] != plain[name]]
         for name in names:
-            kind = LAUNCH_OPTIONS.get(name, "").removesuffix(" | None")
-            if kind in OPTION_KINDS and own[name] is not None and type(own[name]) is not OPTION_KINDS[kind][0]:
-                raise TypeError(f"option {name} has to be {OPTION_KINDS[kind][1]}: {own[name]!r:.40}")
+            kind, words = OPTION_KINDS.get(LAUNCH_OPTIONS.get(name, "").removesuffix(" | None"), (object, ""))
+            if kind in (int, bool) and type(own[name]) in (int, bool):
+                own[name] = kind(own[name])
+            elif own[name] is not None and not isinstance(own[name], kind):
+                raise TypeError(f"option {name} has to be {words}: {own[name]!r:.40}")
         return {name: _as_json(own[name]) for name in names}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What an export says of a hand-in and no file in the hand-in's folder shows: who is in the group, what was not taken.
+"""Notes keep what an export says of a hand-in and no file in its folder shows: who is in the group, what was not taken.
 
 It lies next to that folder, as submitted/STUDENT/ASSIGNMENT.sent.json, where no student writes. Every later run reads
 it, so that nobody of whom something came counts as missing.
@@ -17,7 +17,7 @@ from grader.files import write_whole
 
 @dataclass(frozen=True)
 class Note:
-    """What is told of a student's exercise. `together`: all of a group; `problem`: why something was not taken."""
+    """A note on a student's exercise. `together`: all of a group; `problem`: why something was not taken."""
 
     together: tuple[str, ...] = ()
     problem: str = ""

@@ -79,7 +79,7 @@ class Memory(Sentence):
 
     MASK_AND_NO_LANE_INSIDE_IN_LOOP = (
         "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. In an iteration of the "
-        "loop no lane is inside: do the loop, or the mask, and the address end where {name} does?"
+        "loop no lane is inside: does the loop, or else the mask, end where {name} does, and is the address right?"
     )
 
     BOUNDARY_CHECK = (

@@ -8,7 +8,7 @@ MOST_MESSAGE = 160  # characters of what Python or torch says
 
 
 class CannotJudge(RuntimeError):
-    """What was given cannot be judged. `next`: what to do about it."""
+    """Says why the judge cannot judge what it was given. `next`: what to do about it."""
 
     def __init__(self, said: str, next: str) -> None:
         super().__init__(f"{said} Next: {next}")

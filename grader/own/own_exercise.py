@@ -108,18 +108,28 @@ def _of_line(
 ) -> tuple[dict[str, StatedArgument], dict[str, Sizes]]:
     """Returns what --shapes states of each argument, by name, and of each size."""
     stated = arguments_of(line)
-    without = [name for name in reference.arguments if name not in reference.defaults]
-    names = reference.arguments if len(stated) == len(reference.arguments) else without
+    names = _names_for(stated, reference)
     if len(stated) != len(names):
         raise CannotJudge(
             f"--shapes states {len(stated)} arguments, and the reference takes {len(names)}: {', '.join(names)}.",
             "write a word for each, in this order; one that is no tensor is a number, as =0.5.",
         )
-    arguments = dict(zip(names, stated))
-    for name, number in reference.defaults.items():
-        arguments.setdefault(name, StatedArgument(is_number=True, number=number))
-    arguments = {name: arguments[name] for name in reference.arguments}
+    arguments = _with_defaults(dict(zip(names, stated)), reference)
     return arguments, _sizes(line, arguments, submission)
+
+
+def _names_for(given: Sequence[Any], reference: OwnReference) -> list[str]:
+    """Returns the names of the arguments that are given: all, or else those without a default."""
+    without = [name for name in reference.arguments if name not in reference.defaults]
+    return reference.arguments if len(given) == len(reference.arguments) else without
+
+
+def _with_defaults(arguments: dict[str, StatedArgument], reference: OwnReference) -> dict[str, StatedArgument]:
+    """Returns all arguments in the reference's order, those that nobody states with their defaults."""
+    return {
+        name: arguments.get(name) or StatedArgument(is_number=True, number=reference.defaults[name])
+        for name in reference.arguments
+    }
 
 
 def _sizes(line: str, arguments: dict[str, StatedArgument], submission: Submission) -> dict[str, Sizes]:
@@ -144,8 +154,7 @@ def _of_inputs(
     """Returns the same for the tensors of get_inputs(): sizes that are the same number go together. Then the dtype of
     its floats."""
     given = _made_by(reference, "get_inputs", reference.inputs)
-    without = [name for name in reference.arguments if name not in reference.defaults]
-    names = reference.arguments if len(given) == len(reference.arguments) else without
+    names = _names_for(given, reference)
     if len(given) != len(names):
         raise CannotJudge(
             f"get_inputs() returns {len(given)} arguments, and the reference takes {len(names)}.",
@@ -162,9 +171,7 @@ def _of_inputs(
         below = "" if one.is_floating_point() else str(max(1, int(one.max()) + 1) if one.numel() else 1)
         arguments[name] = StatedArgument(shape, "" if one.is_floating_point() else _dtype_name(one), below)
         floats += [_dtype_name(one)] if one.is_floating_point() else []
-    arguments |= {name: StatedArgument(is_number=True, number=reference.defaults[name])
-                  for name in reference.arguments if name not in arguments}  # fmt: skip
-    arguments = {name: arguments[name] for name in reference.arguments}
+    arguments = _with_defaults(arguments, reference)
     sizes = _sizes("", arguments, submission)
     smaller = {letter: min(number, sizes[letter].most) for number, letter in letters.items()}
     sizes = {name: replace(one, most=smaller.get(name, one.most)) for name, one in sizes.items()}
