@@ -119,10 +119,12 @@ def trial_of(
     bounds = stated | (bound if isinstance(bound, dict) else dict.fromkeys(stated, bound) if bound else {})
     if unknown := sorted(bounds.keys() - stated):
         raise ValueError(f"{exercise.entry} has no result {unknown[0]}, for which a bound is given.")
-    for one in bounds.values():
-        if isinstance(one, str) and one not in (*EXACT, UNJUDGED):
-            told = ", ".join((*EXACT, UNJUDGED))
-            raise ValueError(f"{exercise.entry}: {one!r} is no bound; there are {told}, and a RoundingModel.")
+    names = (*EXACT, UNJUDGED)
+    for name, one in bounds.items():
+        # A model that a call brings along would be lost on the way to a GPU, which has those of the exercise.
+        if one not in names if isinstance(one, str) else one is not stated[name]:
+            told = f"there are {', '.join(names)}, and a RoundingModel that the exercise states"
+            raise ValueError(f"{exercise.entry}: {one!r} is no bound; {told}.")
     first = next(iter(bounds.values()))
     return Trial(exercise, name, data, DTYPES[dtype], first, constants or {}, bounds=bounds)
 

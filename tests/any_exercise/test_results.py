@@ -177,6 +177,14 @@ def test_a_name_that_is_no_bound_is_refused():
             trial_of(exercise, "a call", (normal(3),), "float32", asked)
 
 
+def test_a_call_brings_no_model_of_its_own():
+    """A GPU's process takes models from the exercise: it would judge by another one."""
+    exercise = Exercise(entry="f", reference=lambda x: x, bound=SOFTMAX, minutes=1)
+    with pytest.raises(ValueError, match="is no bound; there are .*, and a RoundingModel that the exercise states"):
+        trial_of(exercise, "a call", (normal(3),), "float32", PRODUCT)
+    assert trial_of(exercise, "a call", (normal(3),), "float32", "exact").bound == "exact"
+
+
 def test_an_exercise_updates_arguments_only():
     with pytest.raises(ValueError, match="updates=\\('y',\\): a tuple of names of arguments was expected"):
         Exercise(entry="f", reference=lambda x: x, bound="exact", minutes=1, updates=("y",))
