@@ -120,9 +120,9 @@ def trial_of(
     if unknown := sorted(bounds.keys() - stated):
         raise ValueError(f"{exercise.entry} has no result {unknown[0]}, for which a bound is given.")
     names = (*EXACT, UNJUDGED)
-    for name, one in bounds.items():
+    for result, one in bounds.items():
         # A model that a call brings along would be lost on the way to a GPU, which has those of the exercise.
-        if one not in names if isinstance(one, str) else one is not stated[name]:
+        if one not in names if isinstance(one, str) else one is not stated[result]:
             told = f"there are {', '.join(names)}, and a RoundingModel that the exercise states"
             raise ValueError(f"{exercise.entry}: {one!r} is no bound; {told}.")
     first = next(iter(bounds.values()))
