@@ -64,9 +64,9 @@ def compiled(exercise: Folder, path: Path, target: str) -> Iterator[tuple[str, s
     from grader.course.folder import load_test_file
     from grader.gpu.compiled_facts import facts_of
     from grader.gpu.models import MODELS
-    from grader.judge.judge import Judge
-    from grader.judge.run import Run
-    from grader.judge.uses import CompiledUse, asked
+    from grader.judging.judge import Judge
+    from grader.judging.run import Run
+    from grader.judging.uses import CompiledUse, asked
 
     file, run = load_test_file(exercise), Run(exercise, str(path), seed=1, model=MODELS[target])
     judge = Judge(file.exercise, run)

@@ -2,7 +2,7 @@
 
     python benchmarks/compiler_race.py
 
-The kernel is a right product of matrices, tests/judge/split_tile.py; docs/compiler_race.md says what goes wrong.
+The kernel is a right product of matrices, tests/judging/split_tile.py; docs/compiler_race.md says what goes wrong.
 Each row is a tile and a number of stages: the fewest and the most wrong elements of a run, for each size.
 """
 
@@ -17,7 +17,7 @@ import torch
 import triton
 
 ROOT = Path(__file__).resolve().parents[1]
-KERNEL = ROOT / "tests" / "judge" / "split_tile.py"
+KERNEL = ROOT / "tests" / "judging" / "split_tile.py"
 AS_WRITTEN = {"LOW": 32, "BLOCK_N": 256, "BLOCK_K": 64, "WARPS": 4, "STAGES": 3}
 TILES = (
     {},

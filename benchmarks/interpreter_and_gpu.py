@@ -23,8 +23,8 @@ from grader.gpu.device import device_here
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.plan import PackedPlan
 from grader.gpu.pool.replays import Replays
-from grader.judge.kernel_texts import record_call
-from grader.judge.run import PackedCall
+from grader.judging.kernel_texts import record_call
+from grader.judging.run import PackedCall
 from grader.processes.faults import ChildEnded
 from grader.processes.front_end_process import FrontEnd
 from grader.processes.interpreter_process import Interpreter

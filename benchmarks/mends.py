@@ -28,8 +28,8 @@ from grader.explain import mend  # noqa: E402
 from grader.explain.verdict import FAIL  # noqa: E402
 from grader.interpreter.interpreter_host import InterpreterHost  # noqa: E402
 from grader.interpreter.mends import Mender  # noqa: E402
-from grader.judge import mended_calls  # noqa: E402
-from grader.judge.run import Run  # noqa: E402
+from grader.judging import mended_calls  # noqa: E402
+from grader.judging.run import Run  # noqa: E402
 from grader.session import session  # noqa: E402
 
 ANCHOR = "import torch, triton (anchor)"

@@ -37,9 +37,9 @@ from grader.gpu.inside.measuring import (
 from grader.gpu.inside.timing import Chain, Flush, measure
 from grader.gpu.nvml import Clocks
 from grader.gpu.plan import PackedPlan
-from grader.judge.judge import Judge
-from grader.judge.run import Run
-from grader.judge.uses import ThroughputUse, asked
+from grader.judging.judge import Judge
+from grader.judging.run import Run
+from grader.judging.uses import ThroughputUse, asked
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data, normal
 

@@ -13,7 +13,7 @@ import argparse
 
 import numpy as np
 
-from grader.judge.speed_rule import FAST, GRACE, INCONCLUSIVE, MORE, SLOW, STAGES, decide, decide_again
+from grader.judging.speed_rule import FAST, GRACE, INCONCLUSIVE, MORE, SLOW, STAGES, decide, decide_again
 
 ROUNDS, ROUND_NOISE, BURSTS, BURST = 7, 0.01, 0.10, (0.10, 0.30)
 SIGMAS = (0.001, 0.0089, 0.015, 0.02, 0.03)

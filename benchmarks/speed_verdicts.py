@@ -23,7 +23,7 @@ from pathlib import Path
 from grader.gpu.answers import Measurement
 from grader.gpu.device import Device, device_here
 from grader.gpu.pool.replays import Replays
-from grader.judge.speed_rule import FAST, INCONCLUSIVE, MORE, SLOW, decide, distance_of
+from grader.judging.speed_rule import FAST, INCONCLUSIVE, MORE, SLOW, decide, distance_of
 
 TOGETHER = 8  # processes that start side by side before the GPU is taken
 SLOWER = math.exp(0.06)

@@ -73,7 +73,7 @@ _HOME |= dict.fromkeys(
     ),
     "grader.course.promise",
 )
-_HOME |= {"judge": "grader.own.judgement"}  # once the room judge/ is imported, the room: it does the same when called
+_HOME |= {"judge": "grader.own.judgement"}
 __all__ = list(_HOME)
 
 

@@ -61,8 +61,8 @@ class Bench:
 
     def __init__(self, source: str | bytes, id: str, folder: Path, interpreter: Interpreter, seed: int = 1) -> None:
         from grader.course.folder import Folder
-        from grader.judge.judge import Judge
-        from grader.judge.run import Run
+        from grader.judging.judge import Judge
+        from grader.judging.run import Run
 
         path = folder / f"{id[3:]}.py"
         path.write_bytes(source if isinstance(source, bytes) else source.encode())
@@ -71,7 +71,7 @@ class Bench:
         self.judge = Judge(exercise_of(id), self.run)
 
     def check(self, *data, **options):
-        from grader.judge.uses import CheckUse
+        from grader.judging.uses import CheckUse
 
         return CheckUse.of("test_a_case", *data, **options).verdict(self.judge)
 

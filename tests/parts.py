@@ -33,8 +33,8 @@ FIRST_MISTAKES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests
 REACHES_INTO_TRITON = (
     "tests/child tests/claims tests/compiler tests/front_end tests/interpreter tests/ttir "
     "tests/forkservers/test_start.py "
-    "tests/gpu/test_facts.py tests/gpu/test_plan.py tests/judge/test_ahead.py tests/judge/test_autotuning.py "
-    "tests/judge/test_products_of_sums.py tests/wire/test_reading.py tests/wire/test_cubin_of_every_function.py "
+    "tests/gpu/test_facts.py tests/gpu/test_plan.py tests/judging/test_ahead.py tests/judging/test_autotuning.py "
+    "tests/judging/test_products_of_sums.py tests/wire/test_reading.py tests/wire/test_cubin_of_every_function.py "
     f"{' '.join(FIRST_MISTAKES)}"
 )
 LAST_LINES = 40  # of a command that failed: pytest's summary, or what `course check` says of all exercises
@@ -63,7 +63,7 @@ SLOW = Part(
         "env SLOW=1 pytest -q tests/classroom/slow tests/classroom/test_class.py tests/compiler/test_targets.py "
         "tests/compiler/test_same_code.py tests/compiler/test_texts.py tests/course/test_covering.py "
         "tests/course/test_drawn.py tests/course/test_shared_views.py tests/interpreter/test_memory_model.py "
-        "tests/judge/test_order_of_calls.py tests/judge/test_sampled.py tests/learn/test_ladder_rungs.py "
+        "tests/judging/test_order_of_calls.py tests/judging/test_sampled.py tests/learn/test_ladder_rungs.py "
         "tests/exercises/test_kv_cache_write.py tests/exercises/test_paged_decoding.py "
         "tests/wire/test_cubin_of_every_function.py",
         "course check --whole",

@@ -46,7 +46,7 @@ def test_imports_between_rooms_run_down(house):
 @pytest.mark.parametrize(
     ("module", "wrong"),
     [
-        ("wire/fields.py", "from grader.judge.run import Run"),
+        ("wire/fields.py", "from grader.judging.run import Run"),
         ("interpreter/values.py", "import triton"),
         ("child/serving.py", "from grader.numerics.roundoff import U32"),
         ("learn/hint.py", "from grader.author.check import check"),

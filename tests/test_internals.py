@@ -92,9 +92,10 @@ def test_no_two_classes_share_a_name():
 
 
 def test_what_is_not_there_is_seen():
-    assert places("`judge/judge.py::Judge.begin`, `a.b`, `wire/`") == [("judge/judge.py", "Judge.begin"), ("wire/", "")]
-    assert path_of("judge/jury.py") is None
-    judge = path_of("judge/history.py")
+    named = "`judging/judge.py::Judge.begin`, `a.b`, `wire/`"
+    assert places(named) == [("judging/judge.py", "Judge.begin"), ("wire/", "")]
+    assert path_of("judging/jury.py") is None
+    judge = path_of("judging/history.py")
     assert (
         is_defined(judge, "History.kernels")
         and is_defined(judge, "MOST_ENDED")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.explain.verdict import FAIL, PASS, SKIPPED, WAITED
-from grader.judge.work_ahead import Foreseen
+from grader.judging.work_ahead import Foreseen
 from grader.numerics.data_sets import normal
 from grader.processes.call_clock import CallClock
 from grader.processes.faults import ChildEnded
@@ -37,7 +37,7 @@ RIGHT = f"{HEAD}{KERNEL}\ndef masked_add(x, y):\n    z = torch.empty_like(x)\n{L
 @pytest.fixture(autouse=True)
 def behind_the_list(monkeypatch):
     """Most of these files would be refused as text. Here it is seen what holds if one were not."""
-    monkeypatch.setattr("grader.judge.judge.all_refused", lambda tree: [])
+    monkeypatch.setattr("grader.judging.judge.all_refused", lambda tree: [])
 
 
 def host(body: str) -> str:
@@ -207,7 +207,7 @@ def test_missing_file(bench, tmp_path):
     judged.path.unlink()
     again = bench(RIGHT)
     again.path.unlink()
-    from grader.judge.run import Run
+    from grader.judging.run import Run
 
     run = Run(judged.run.folder, str(judged.path), 1)
     assert run.submission.failure.kind == "missing"
@@ -231,7 +231,7 @@ HANGS = {
 @pytest.mark.parametrize("name", HANGS)
 def test_what_has_no_end_is_ended_at_its_limit_and_told_by_its_line(bench, monkeypatch, name):
     source, sentence = HANGS[name]
-    monkeypatch.setattr("grader.judge.run.RECORD_LIMIT", 1.0)
+    monkeypatch.setattr("grader.judging.run.RECORD_LIMIT", 1.0)
     monkeypatch.setattr("grader.processes.front_end_process.LIMIT", 1.0)
     monkeypatch.setattr("grader.processes.call_clock.WAITING", 1.0)
     judged = bench(source)
@@ -245,7 +245,7 @@ def test_what_has_no_end_is_ended_at_its_limit_and_told_by_its_line(bench, monke
 
 def test_what_has_no_end_in_an_earlier_call_either_is_told_with_the_limit_of_both(bench, monkeypatch):
     """The first call may be one that is recorded ahead, of which nothing is told until one is asked for."""
-    monkeypatch.setattr("grader.judge.run.RECORD_LIMIT", 1.0)
+    monkeypatch.setattr("grader.judging.run.RECORD_LIMIT", 1.0)
     monkeypatch.setattr("grader.processes.submission_process.LIMIT_AFTER_AN_END", 0.5)
     judged = bench(HANGS["a loop"][0])
     ahead = judged.judge.trial("ahead", (normal(6), normal(6)), "float32", None, {})

@@ -33,11 +33,11 @@ SHORT = {
     "tests/gpu/test_replays.py: replayer.ask({'kind': 'check'}, bytes(1 << 20), limit=0.5)": "nobody ever reads it",
     "tests/interpreter/test_traced_call.py: traced(child, 'endless', 0, limit=1.0)":
         "seconds of a core, for a kernel that never ends",
-    "tests/judge/test_ahead.py: monkeypatch.setattr('grader.processes.submission_process.LOAD_LIMIT', 1.0)":
+    "tests/judging/test_ahead.py: monkeypatch.setattr('grader.processes.submission_process.LOAD_LIMIT', 1.0)":
         "seconds of a core, for an import that never ends",
     "tests/learn/test_programs.py: monkeypatch.setattr(triton_forkserver_client, 'START_LIMIT', 0.001)":
         "a start takes longer on any machine",
-    "tests/learn/test_programs.py: monkeypatch.setattr('grader.judge.run.RECORD_LIMIT', 1.0)":
+    "tests/learn/test_programs.py: monkeypatch.setattr('grader.judging.run.RECORD_LIMIT', 1.0)":
         "seconds of a core, for calls that never end",
     "tests/processes/test_call_clock.py: monkeypatch.setattr(call_clock, 'WAITING', 0.2)":
         "seconds asleep, for a file that sleeps for ever",
@@ -47,7 +47,7 @@ SHORT = {
         "seconds of a core, for imports that take them all, however many it takes",
     "tests/processes/test_submission_process.py: monkeypatch.setattr(submission_process, 'MOST_COMPUTING', 1.0)":
         "seconds of a core, for calls that take them all, however many it takes",
-    "tests/test_robustness.py: monkeypatch.setattr('grader.judge.run.RECORD_LIMIT', 1.0)":
+    "tests/test_robustness.py: monkeypatch.setattr('grader.judging.run.RECORD_LIMIT', 1.0)":
         "seconds of a core, for calls that never end",
     "tests/test_robustness.py: monkeypatch.setattr('grader.processes.front_end_process.LIMIT', 1.0)":
         "seconds of a core, for a kernel whose compilation never ends",

@@ -13,7 +13,7 @@ from grader.course.exercise import Exercise
 from grader.course.folder import Folder, load_test_file
 from grader.course.trial import Trial, trial_of
 from grader.course.wanted_results import Wanted, wanted_of
-from grader.judge.uses import CheckUse, TrafficUse, asked
+from grader.judging.uses import CheckUse, TrafficUse, asked
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.comparison import compare
 

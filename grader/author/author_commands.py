@@ -188,7 +188,7 @@ def gate(exercises: tuple[str, ...]) -> None:
     from grader.course.gate_figures import keep_figures
     from grader.gpu.device import Device, device_here
     from grader.gpu.pool.replays import shared_replays
-    from grader.judge.gate_measurement import NotMeasured, measure
+    from grader.judging.gate_measurement import NotMeasured, measure
 
     _needs_clone(course_root())
     folders, device = chosen(exercises), device_here()

@@ -19,7 +19,7 @@ from grader.author import exact_proofs
 from grader.author.first_tests import candidates
 from grader.author.proof import Outcome, Proof, Way, is_found, outcome_of
 from grader.course.folder import Folder
-from grader.judge.uses import USES
+from grader.judging.uses import USES
 from grader.processes import bubblewrap
 from grader.processes.interpreter_process import Interpreter
 from grader.session.machine import Machine, machine_for

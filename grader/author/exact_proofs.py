@@ -8,9 +8,9 @@ import torch
 
 from grader.course.folder import Folder, load_test_file
 from grader.explain.exact_runs import no_exact_run
-from grader.judge.judge import Judge
-from grader.judge.run import Run
-from grader.judge.uses import CheckUse, asked
+from grader.judging.judge import Judge
+from grader.judging.run import Run
+from grader.judging.uses import CheckUse, asked
 from grader.numerics.arguments import exact
 from grader.processes.interpreter_process import Interpreter
 from grader.ttir.exact_text import NoExactRun

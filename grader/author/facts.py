@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.gpu.plan import Plan
-    from grader.judge.run import Run
+    from grader.judging.run import Run
     from grader.numerics.arguments import Recipe
     from grader.wire.messages import LoggedAccess
     from grader.wire.reply import Reply
@@ -165,7 +165,7 @@ def figures_of(folder: Folder) -> dict[str, float]:
 
 
 def _of_call(folder: Folder, fact: str, proof: dict, submission: str) -> float:
-    from grader.judge.run import Run
+    from grader.judging.run import Run
 
     run = Run(folder, submission, SEED)
     exercise = load_test_file(folder).exercise

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from grader.course.folder import Folder
 from grader.course.gate_figures import digest_of, kept_figures
-from grader.judge.gate_here import gate_of
-from grader.judge.gate_measurement import timed_calls
-from grader.judge.speed_rule import LEAST_GAP
+from grader.judging.gate_here import gate_of
+from grader.judging.gate_measurement import timed_calls
+from grader.judging.speed_rule import LEAST_GAP
 
 
 def complaints(folder: Folder) -> list[str]:

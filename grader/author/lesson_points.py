@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from grader.course.folder import Folder, load_test_file
-from grader.judge.uses import USES
+from grader.judging.uses import USES
 
 FOLDED = re.compile(r"^## What is graded\n\n<details><summary>(.*?)</summary>\n\n.+?\n\n</details>\n", re.M | re.S)
 KINDS = {

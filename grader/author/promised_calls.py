@@ -10,7 +10,7 @@ from grader.course.drawn_calls import drawn_calls
 from grader.course.folder import Folder, load_test_file
 from grader.course.large_calls import large_calls
 from grader.course.promise import Between, DrawnCall, FixedNumber, Kind, StatedPromise
-from grader.judge.uses import DrawnUse, asked
+from grader.judging.uses import DrawnUse, asked
 
 SEEDS = range(12)  # of runs whose calls are looked at, none of them judged
 

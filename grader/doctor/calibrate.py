@@ -24,7 +24,7 @@ def calibrate(folders: list[Folder], device: Device, say: Callable[[str], None])
     from grader.gpu.plan import BadPlan
     from grader.gpu.pool.replay_process import ReplayEnded
     from grader.gpu.pool.replays import shared_replays
-    from grader.judge.gate_measurement import NotMeasured, measure
+    from grader.judging.gate_measurement import NotMeasured, measure
     from grader.processes.faults import ChildEnded
 
     whole = True

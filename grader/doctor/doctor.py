@@ -19,7 +19,7 @@ from grader.processes import bubblewrap
 if TYPE_CHECKING:
     import torch
 
-    from grader.judge.packed_calls import PackedCall
+    from grader.judging.packed_calls import PackedCall
     from grader.wire.fence import Fence
 
 SUPPORTED = {"torch": (2, 6), "triton": (3, 6), "numpy": (1, 26), "pytest": (8, 2)}
@@ -245,8 +245,8 @@ def _compiled() -> tuple[bool, str]:
 def _recorded(x: torch.Tensor) -> PackedCall:
     """Returns the recorded call of the probe with this argument."""
     from grader.gpu.models import DEFAULT_MODEL
-    from grader.judge.kernel_texts import record_call
-    from grader.judge.packed_calls import PackedCall
+    from grader.judging.kernel_texts import record_call
+    from grader.judging.packed_calls import PackedCall
     from grader.processes.front_end_process import FrontEnd
     from grader.processes.submission_process import SubmissionProcess
     from grader.submission.text import Submission

@@ -8,7 +8,7 @@ import click
 
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
-from grader.judge.uses import CompiledUse, asked
+from grader.judging.uses import CompiledUse, asked
 from grader.learn.code_levels import LEVELS, READING, instructions
 from grader.learn.usable_submission import judge_it, launch_plan, refuse_what_cannot_run
 from grader.sentences import count_text
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from grader.gpu.plan import Plan, PlannedKernel, PlannedLaunch
-    from grader.judge.run import Run
+    from grader.judging.run import Run
 
 ALIKE = "; there are more threads than values: several load the same one"
 NAMES = {"ttir": "Triton IR", "ttgir": "Triton GPU IR", "llir": "LLVM IR", "ptx": "PTX", "sass": "machine code"}
@@ -42,7 +42,7 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
     from grader.course.folder import load_test_file
     from grader.gpu.models import MODELS
     from grader.gpu.nvml import target_here
-    from grader.judge.run import Run
+    from grader.judging.run import Run
     from grader.show.terminal import busy
 
     target = target or target_here()

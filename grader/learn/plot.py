@@ -13,7 +13,7 @@ from grader.course.folder import Folder
 
 if TYPE_CHECKING:
     from grader.gpu.device import Device
-    from grader.judge.run import Run
+    from grader.judging.run import Run
     from grader.learn.sweep import Sweep
     from grader.show.curves import Curves
 
@@ -81,7 +81,7 @@ def _gpu(folder: Folder) -> Device:
 
 def _runs(folder: Folder, submission: str | None, device: Device) -> Iterator[tuple[str, Run]]:
     """Makes the runs to time, and yields their names: the submission, then the solution unless it is the submission."""
-    from grader.judge.run import Run
+    from grader.judging.run import Run
     from grader.show.curves import SOLUTION, YOURS
 
     path = folder.submission_file(submission)
@@ -94,7 +94,7 @@ def _runs(folder: Folder, submission: str | None, device: Device) -> Iterator[tu
 
 def _sweep(folder: Folder, runs: dict[str, Run], replays) -> Sweep:
     from grader.course.folder import load_test_file
-    from grader.judge.uses import ThroughputUse, asked
+    from grader.judging.uses import ThroughputUse, asked
     from grader.learn.sweep import Sweep
 
     module = load_test_file(folder)

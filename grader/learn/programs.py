@@ -14,7 +14,7 @@ from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_
 
 if TYPE_CHECKING:
     from grader.course.trial import Trial
-    from grader.judge.run import Run
+    from grader.judging.run import Run
     from grader.learn.program_accesses import TouchedArgument
     from grader.wire.reply import Reply
 
@@ -33,7 +33,7 @@ def programs(exercise: Folder, submission: str | None, svg: Path | None) -> None
     Example:  course programs 02
     """
     from grader.course.folder import load_test_file
-    from grader.judge.run import Run
+    from grader.judging.run import Run
     from grader.processes.faults import ChildEnded
     from grader.show.terminal import busy
 

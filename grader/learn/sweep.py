@@ -23,10 +23,10 @@ from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import PackedPlan
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.gpu.pool.replays import Replays
-from grader.judge.on_gpu import asked_of, other_result
-from grader.judge.run import Run
-from grader.judge.speed_samples import flops_of
-from grader.judge.uses import ThroughputUse
+from grader.judging.on_gpu import asked_of, other_result
+from grader.judging.run import Run
+from grader.judging.speed_samples import flops_of
+from grader.judging.uses import ThroughputUse
 from grader.learn.usable_submission import judge_it, launch_plan
 from grader.numerics.arguments import Recipe
 from grader.show.curves import CEILINGS, TORCH, UNITS, Curves, number_text, shape_text

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from grader.course.folder import Folder
     from grader.course.trial import Trial
     from grader.gpu.plan import PackedPlan
-    from grader.judge.run import Run
+    from grader.judging.run import Run
 
 # Words for kinds of failures that end a kernel, where the words say more than the failure's message.
 WHY_IT_STOPPED = {"endless": "it does not come to an end", "assert": "the assertion does not hold"}

@@ -19,11 +19,11 @@ from grader.explain.exact_runs import no_exact_run
 from grader.explain.values import value_verdict
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.gpu.models import DEFAULT_MODEL
-from grader.judge.drawn_trials import DrawnTrials
-from grader.judge.in_interpreter import Interpreted
-from grader.judge.judge import Judge
-from grader.judge.run import Run
-from grader.judge.uses import CheckUse, CompiledUse, DrawnUse, Use
+from grader.judging.drawn_trials import DrawnTrials
+from grader.judging.in_interpreter import Interpreted
+from grader.judging.judge import Judge
+from grader.judging.run import Run
+from grader.judging.uses import CheckUse, CompiledUse, DrawnUse, Use
 from grader.numerics.arguments import Argument, exact
 from grader.numerics.bounds import RoundingModel
 from grader.numerics.comparison import compare

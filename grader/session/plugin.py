@@ -30,7 +30,7 @@ from grader.session.machine import is_usual, machine_for, may_run
 from grader.wire.printable import one_line
 
 if TYPE_CHECKING:
-    from grader.judge.uses import Use
+    from grader.judging.uses import Use
     from grader.session.session import Session
 
 NAME = "course-session"  # the Session's name among pytest's plugins
@@ -263,7 +263,7 @@ def _refused(text: str) -> pytest.UsageError:
 
 def _fixtures() -> ModuleType:
     """Returns a plugin with the fixture of each kind of use."""
-    from grader.judge.uses import USES  # not where a judge process does all the work
+    from grader.judging.uses import USES  # not where a judge process does all the work
 
     fixtures = ModuleType("course-fixtures")
     vars(fixtures).update({name: _fixture(kind) for name, kind in USES.items()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.judge.uses import USES
+from grader.judging.uses import USES
 
 HIDDEN = "hidden"  # the rubric item of an instructor's hidden cases
 

@@ -35,10 +35,10 @@ from grader.explain.verdict import (
 )
 from grader.gpu.device import NO_GPU, Device, device_here
 from grader.gpu.pool.replays import shared_replays
-from grader.judge.judge import Judge
-from grader.judge.mended_calls import WORK, mended
-from grader.judge.run import Run
-from grader.judge.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, DrawnUse, ThroughputUse, Use, asked
+from grader.judging.judge import Judge
+from grader.judging.mended_calls import WORK, mended
+from grader.judging.run import Run
+from grader.judging.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, DrawnUse, ThroughputUse, Use, asked
 from grader.numerics.arguments import Recipe
 from grader.processes.faults import MachineFault
 from grader.progress.earlier_samples import EarlierSamples

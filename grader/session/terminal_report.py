@@ -17,7 +17,7 @@ from grader.explain.medal_words import told_medal
 from grader.explain.mend import is_mended
 from grader.explain.printing_kernels import nothing_shown, printing_lines
 from grader.explain.verdict import FAIL, INCOMPLETE, INCONCLUSIVE, NOT_ATTEMPTED, PASS, SKIPPED, Verdict
-from grader.judge.uses import FOR_ALL, FOR_VALUES
+from grader.judging.uses import FOR_ALL, FOR_VALUES
 from grader.progress import progress
 from grader.progress.hints import level_for
 from grader.progress.standing import ALL_PASSED, next_after, next_exercise

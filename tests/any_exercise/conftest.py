@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from grader.course.folder import Folder, load_test_file
-from grader.judge.judge import Judge
-from grader.judge.run import Run
-from grader.judge.uses import CheckUse
+from grader.judging.judge import Judge
+from grader.judging.run import Run
+from grader.judging.uses import CheckUse
 from grader.processes.interpreter_process import Interpreter
 
 collect_ignore = ["exercises", "solutions"]

@@ -11,7 +11,7 @@ from grader import Elements, indices, normal
 from grader.author.accepted_constants import accepted_constants
 from grader.course.drawn_calls import drawn_calls
 from grader.explain.verdict import FAIL, PASS
-from grader.judge.uses import CompiledUse, DrawnUse, TrafficUse, asked
+from grader.judging.uses import CompiledUse, DrawnUse, TrafficUse, asked
 from tests.any_exercise.conftest import FOLDER
 
 SOLUTION = FOLDER.solution_file.read_text(encoding="utf-8")

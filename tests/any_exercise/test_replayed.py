@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from grader.judge.uses import CheckUse, OnGpuUse, ThroughputUse
+from grader.judging.uses import CheckUse, OnGpuUse, ThroughputUse
 
 pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
 
 from grader import indices, normal  # noqa: E402
 from grader.explain.verdict import FAIL, PASS  # noqa: E402
-from grader.judge.history import History  # noqa: E402
-from grader.judge.judge import Judge  # noqa: E402
+from grader.judging.history import History  # noqa: E402
+from grader.judging.judge import Judge  # noqa: E402
 from tests.any_exercise.conftest import Graded  # noqa: E402
 from tests.any_exercise.test_any_exercise import SOLUTION  # noqa: E402
 from tests.gpu.replays_here import replays_here  # noqa: E402, F401
@@ -151,7 +151,7 @@ def test_a_large_call_that_returns_another_dtype_is_refused(graded, replays_here
 
 
 def test_memory_is_counted_for_every_result(judge):
-    from grader.judge.gpu_memory import bytes_needed
+    from grader.judging.gpu_memory import bytes_needed
 
     trial = judge.trial("a test", DATA, "float16")
     recording = judge.run.launch_plan(trial)

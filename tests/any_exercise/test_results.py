@@ -13,10 +13,10 @@ from grader import PRODUCT, SOFTMAX, Exercise, Result, indices, lengths, normal,
 from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS
 from grader.gpu.plan import PackedPlan, Plan
-from grader.judge.judge import Judge
-from grader.judge.run import Run
-from grader.judge.speed_samples import flops_of
-from grader.judge.uses import CheckUse
+from grader.judging.judge import Judge
+from grader.judging.run import Run
+from grader.judging.speed_samples import flops_of
+from grader.judging.uses import CheckUse
 from grader.numerics.arguments import exact
 from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, with_some
 from grader.numerics.poison import is_poison

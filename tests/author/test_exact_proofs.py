@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.author import exact_proofs
 from grader.course.folder import Folder, load_test_file
-from grader.judge.judge import Judge
+from grader.judging.judge import Judge
 from tests.conftest import ROOT
 
 SOFTMAX = Folder(ROOT / "exercises" / "03_softmax")

@@ -10,7 +10,7 @@ from grader.author import gates
 from grader.author.gates import complaints
 from grader.course.folder import Folder, all_folders
 from grader.course.gate_figures import GateFigures, digest_of, keep_figures, kept_figures
-from grader.judge.gate_measurement import timed_calls
+from grader.judging.gate_measurement import timed_calls
 from tests.conftest import ROOT
 
 IDS = [folder.id for folder in all_folders(ROOT)]

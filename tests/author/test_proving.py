@@ -71,7 +71,7 @@ def test_what_goes_to_a_worker_and_comes_back_is_pickled():
 
 
 def test_an_error_of_the_graders_is_a_complaint(monkeypatch):
-    monkeypatch.setattr("grader.judge.uses.CheckUse.verdict", lambda use, judge: 1 // 0)
+    monkeypatch.setattr("grader.judging.uses.CheckUse.verdict", lambda use, judge: 1 // 0)
     assert "not judged: the grader failed with ZeroDivisionError" in run(mutant("no_mask"), Way()).complaint
 
 

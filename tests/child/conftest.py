@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from grader.gpu.models import DEFAULT_MODEL
-from grader.judge.kernel_texts import add_texts
-from grader.judge.packed_calls import PackedCall
+from grader.judging.kernel_texts import add_texts
+from grader.judging.packed_calls import PackedCall
 from grader.processes.child import ChildProcess
 from grader.processes.front_end_process import FrontEnd
 from grader.processes.triton_forkserver_client import shared_triton_fork_server

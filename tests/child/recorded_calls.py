@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from grader.gpu.models import MODELS
-from grader.judge.kernel_texts import add_texts
+from grader.judging.kernel_texts import add_texts
 from grader.processes.front_end_process import FrontEnd
 from grader.processes.submission_process import SubmissionProcess
 from grader.submission.text import Submission

@@ -23,7 +23,7 @@ from tests.classroom.synthetic import Class, HandIn, handed_out
 from tests.classroom.test_names import METADATA
 from tests.classroom.test_sent_files import zipped
 from tests.conftest import mutant
-from tests.judge.test_mended_calls import COPY, HEAD, changed
+from tests.judging.test_mended_calls import COPY, HEAD, changed
 
 ADD, COPYING, SOFTMAX = "01_masked_add", "02_strided_blocks", "03_softmax"
 SEED, STUDENTS, ORDINARY = 4, 70, 8

@@ -11,7 +11,7 @@ import torch
 from grader.compiler.machine_code import MachineCode
 from grader.gpu.models import MODELS
 from grader.gpu.plan import Plan, sent
-from grader.judge.kernel_texts import record_call
+from grader.judging.kernel_texts import record_call
 from grader.processes.front_end_process import FrontEnd
 from grader.processes.submission_process import SubmissionProcess
 from grader.submission.text import Submission

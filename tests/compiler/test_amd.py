@@ -16,8 +16,8 @@ from grader.explain.verdict import PASS, Verdict
 from grader.gpu.amd import excess, facts_of
 from grader.gpu.models import AMD
 from grader.gpu.plan import PlannedKernel
-from grader.judge.amd_code import told_with
-from grader.judge.uses import CompiledUse
+from grader.judging.amd_code import told_with
+from grader.judging.uses import CompiledUse
 from grader.numerics.arguments import Recipe
 from grader.wire.launch_abi import Metadata
 from grader.wire.recorded_call import RecordedCall

@@ -14,9 +14,9 @@ from grader import normal
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.explain.verdict import PASS, SKIPPED
 from grader.gpu.models import MODELS
-from grader.judge.judge import Judge
-from grader.judge.run import Run
-from grader.judge.uses import CompiledUse, asked
+from grader.judging.judge import Judge
+from grader.judging.run import Run
+from grader.judging.uses import CompiledUse, asked
 from tests.conftest import ROOT
 from tests.slow import in_turn
 

@@ -17,9 +17,9 @@ from grader.course.folder import Folder, all_folders, load_test_file
 from grader.front_end.file_kernels import FileKernels
 from grader.front_end.ttir_text import source_of
 from grader.gpu.models import DEFAULT_MODEL
-from grader.judge.judge import Judge
-from grader.judge.run import Run
-from grader.judge.uses import DrawnUse, asked
+from grader.judging.judge import Judge
+from grader.judging.run import Run
+from grader.judging.uses import DrawnUse, asked
 from grader.numerics.arguments import without_values
 from grader.wire.recorded_call import RecordedKernel
 from tests.conftest import ROOT

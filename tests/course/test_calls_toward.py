@@ -12,7 +12,7 @@ from grader.course.calls_toward import EACH, MOST_CALLS, MOST_ELEMENTS, MOST_WIT
 from grader.course.drawn_calls import drawn_calls
 from grader.course.folder import all_folders, load_test_file
 from grader.course.promise import StatedPromise, stated
-from grader.judge.uses import DrawnUse, asked
+from grader.judging.uses import DrawnUse, asked
 from grader.submission.branches import branches_of
 from tests.conftest import ROOT
 

@@ -11,7 +11,7 @@ from grader.course.covering import Cell, Covering, Row
 from grader.course.drawn_calls import GROUP_OF_MOST, MOST_CALLS, drawn_calls
 from grader.course.folder import all_folders, load_test_file
 from grader.course.promise import Between, FixedNumber, Kind, Promised, contiguous, stated, upto
-from grader.judge.uses import DrawnUse, asked
+from grader.judging.uses import DrawnUse, asked
 from grader.numerics.data_sets import normal, subnormal, unusual
 from tests import slow
 from tests.conftest import ROOT

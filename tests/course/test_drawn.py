@@ -37,10 +37,10 @@ from grader.course.large_calls import FEW, large_calls
 from grader.course.promise import GPUS, Between, DrawnCall, StatedPromise, stated
 from grader.course.simpler_calls import simpler, smallest
 from grader.explain.verdict import Verdict
-from grader.judge import drawn_trials
-from grader.judge.drawn_trials import DrawnTrials, drawn_verdict
-from grader.judge.judge import Judge
-from grader.judge.uses import DrawnUse, asked
+from grader.judging import drawn_trials
+from grader.judging.drawn_trials import DrawnTrials, drawn_verdict
+from grader.judging.judge import Judge
+from grader.judging.uses import DrawnUse, asked
 from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, whole
 from grader.numerics.layouts import (
     ALIGNED_ROWS,

@@ -11,7 +11,7 @@ import torch
 from grader import cancelling_down, first_row, normal, uniform
 from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import FAIL, PASS, Verdict
-from grader.judge.uses import CheckUse
+from grader.judging.uses import CheckUse
 from grader.numerics import rounding_models
 from grader.numerics.arguments import exact
 from grader.numerics.bounds import tolerance

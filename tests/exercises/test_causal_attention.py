@@ -14,7 +14,7 @@ from grader import normal
 from grader.course.folder import Folder, load_test_file
 from grader.course.trial import trial_of
 from grader.explain.verdict import FAIL, PASS, Verdict
-from grader.judge.uses import TrafficUse
+from grader.judging.uses import TrafficUse
 from grader.numerics.arguments import exact, from_json, to_json
 from grader.numerics.bounds import tolerance
 from grader.numerics.comparison import compare

@@ -11,7 +11,7 @@ import torch
 from grader import in_pages, normal
 from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import PASS
-from grader.judge.uses import TrafficUse
+from grader.judging.uses import TrafficUse
 from grader.numerics.arguments import exact
 from grader.numerics.bounds import tolerance
 from grader.numerics.comparison import compare

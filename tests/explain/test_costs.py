@@ -9,7 +9,7 @@ import pytest
 from grader import normal
 from grader.explain.cost import TrafficLimits, at_its_store, traffic_verdict
 from grader.explain.verdict import FAIL, PASS
-from grader.judge.uses import CompiledUse
+from grader.judging.uses import CompiledUse
 from grader.submission.text import read_submission
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply

@@ -8,7 +8,7 @@ from grader import normal
 from grader.compiler.machine_code import MachineCode
 from grader.explain.verdict import PASS
 from grader.gpu.models import MODELS
-from grader.judge.uses import CompiledUse
+from grader.judging.uses import CompiledUse
 from tests.conftest import ROOT, mutant
 
 ID = "23_descriptor_matmul"

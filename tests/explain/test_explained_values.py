@@ -22,7 +22,7 @@ from grader import (
     uniform,
 )
 from grader.explain.verdict import FAIL, PASS, Verdict
-from grader.judge.uses import CheckUse
+from grader.judging.uses import CheckUse
 from grader.numerics.layouts import transposed
 from tests.conftest import ROOT, mutant
 

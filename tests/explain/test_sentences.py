@@ -271,7 +271,7 @@ def test_nothing_is_said_but_sentences_of_tables():
 
 
 def test_the_judge_has_no_words_of_its_own():
-    judge = [source for source in sources() if source.path.parent.name == "judge"]
+    judge = [source for source in sources() if source.path.parent.name == "judging"]
     found = [f"{source.at(text)}: {ast.unparse(text)}" for source in judge for text in words_of(source)]
     assert judge and not found, "\n".join(found)
 
@@ -296,5 +296,5 @@ def test_the_judge_has_no_words_of_its_own():
     ],
 )
 def test_words_of_the_judge_are_seen(code, count):
-    source = Source(ROOT / "grader/judge/example.py", ast.parse(code), {"Example": Example})
+    source = Source(ROOT / "grader/judging/example.py", ast.parse(code), {"Example": Example})
     assert len(words_of(source)) == count

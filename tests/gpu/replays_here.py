@@ -23,7 +23,7 @@ from grader.gpu.plan import PackedPlan, Plan
 from grader.gpu.pool.replays import Replays
 from grader.interpreter.call import InterpretedCall
 from grader.interpreter.program import ReadyKernel
-from grader.judge.run import Run
+from grader.judging.run import Run
 from grader.ttir.parser import parse
 from grader.wire.messages import InterpretRequest
 from grader.wire.recorded_call import RecordedCall

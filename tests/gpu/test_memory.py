@@ -15,9 +15,9 @@ from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.trial import Trial
 from grader.gpu.device import Device, device_here
 from grader.gpu.plan import PackedPlan
-from grader.judge.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
-from grader.judge.judge import Judge
-from grader.judge.run import Run
+from grader.judging.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
+from grader.judging.judge import Judge
+from grader.judging.run import Run
 from grader.numerics.data_sets import Data, integers, normal, output, special
 from tests.conftest import ROOT
 from tests.gpu.uncompiled import Uncompiled

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from grader.judge.uses import CheckUse, CompiledUse, OnGpuUse, ThroughputUse
+from grader.judging.uses import CheckUse, CompiledUse, OnGpuUse, ThroughputUse
 
 pytest.importorskip("cuda.bindings")  # which a machine without a GPU need not have
 
 from grader.course.folder import Folder  # noqa: E402
 from grader.explain.verdict import FAIL, PASS  # noqa: E402
 from grader.gpu.inside import process  # noqa: E402
-from grader.judge.history import History  # noqa: E402
-from grader.judge.judge import Judge  # noqa: E402
-from grader.judge.run import Run  # noqa: E402
+from grader.judging.history import History  # noqa: E402
+from grader.judging.judge import Judge  # noqa: E402
+from grader.judging.run import Run  # noqa: E402
 from grader.numerics.data_sets import normal, output  # noqa: E402
 from tests.conftest import ROOT, exercise_of  # noqa: E402
 from tests.gpu.replays_here import replays_here  # noqa: E402, F401
@@ -105,7 +105,7 @@ def test_without_a_gpu_a_prediction_stands(bench):
 
 
 def test_values_that_only_a_gpu_gets_wrong_are_told_as_what_the_compiler_did(bench, replays_here):  # noqa: F811
-    source = (ROOT / "tests/judge/split_tile.py").read_text(encoding="utf-8")
+    source = (ROOT / "tests/judging/split_tile.py").read_text(encoding="utf-8")
     judge = bench(source, "05_grouped_matmul").judge
     judge.run.replays = replays_here
     replays_here.harm = lambda plan, buffers: buffers.data(plan.results["c"].buffer).view(torch.uint8)[:64].fill_(60)

@@ -14,7 +14,7 @@ from grader.course.wanted_results import wanted_of
 from grader.gpu.device import Device, device_here
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.plan import Plan, PlannedBuffer, PlannedView
-from grader.judge.gate_measurement import timed_calls
+from grader.judging.gate_measurement import timed_calls
 from grader.numerics.bounds import Bound, tolerance
 from grader.numerics.data_sets import Data, normal, with_some
 from grader.numerics.rounding_models import PRODUCT, SOFTMAX

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from grader.course.folder import Folder, all_folders, load_test_file
-from grader.judge.uses import CheckUse, TrafficUse, Use, asked
+from grader.judging.uses import CheckUse, TrafficUse, Use, asked
 from tests.conftest import ROOT, mutant
 from tests.learn.conftest import Course
 from tests.typed_commands import Finished

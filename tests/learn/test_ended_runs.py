@@ -7,7 +7,7 @@ import json
 import click
 import pytest
 
-from grader.judge.run import Run
+from grader.judging.run import Run
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_the_run_of_a_call_that_cannot_be_judged_again_is_ended(course, runs, mo
     def refuses(use, judge):
         raise click.ClickException("no")
 
-    monkeypatch.setattr("grader.judge.uses.CheckUse.verdict", refuses)
+    monkeypatch.setattr("grader.judging.uses.CheckUse.verdict", refuses)
     course.write("01_masked_add")
     failed = {"name": "test_the_size_is_a_prime", "outcome": "fail", "id": "oob-load"}
     (course.path / ".course/results").mkdir(parents=True)

@@ -14,7 +14,7 @@ from grader.course.code_digest import digest_of_code
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.resized import resized
 from grader.explain.verdict import PASS
-from grader.judge.uses import CheckUse, ThroughputUse, asked
+from grader.judging.uses import CheckUse, ThroughputUse, asked
 from grader.learn.ladder.figures import Timed, kept
 from grader.learn.ladder.rungs import BadRung, Ladder, Rung, ladder_of
 from grader.numerics.data_sets import indices, normal

@@ -6,7 +6,7 @@ import pytest
 
 from grader.course.folder import Folder
 from grader.progress.last_result import last_result
-from tests.judge.test_mended_calls import COPY, HEAD, changed
+from tests.judging.test_mended_calls import COPY, HEAD, changed
 
 ID = "02_strided_blocks"
 

@@ -23,8 +23,8 @@ from grader.gpu.answers import ANCHOR, KERNEL, TORCH, Measurement, Round
 from grader.gpu.device import NO_GPU, Device
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.pool.replay_process import ReplayEnded
-from grader.judge.run import Run
-from grader.judge.uses import ThroughputUse, asked
+from grader.judging.run import Run
+from grader.judging.uses import ThroughputUse, asked
 from grader.learn.curve_table import curve_table
 from grader.learn.sweep import Sweep
 from grader.numerics.data_sets import Data, indices, normal, slots
@@ -381,7 +381,7 @@ def test_a_run_is_ended_even_if_the_next_one_cannot_be_made(plot, monkeypatch):
             raise OSError("the solution's cannot be made")
         return made[0]
 
-    monkeypatch.setattr("grader.judge.run.Run", run)
+    monkeypatch.setattr("grader.judging.run.Run", run)
     assert str(plot("04").exception) == "the solution's cannot be made" and ended == ["the submission's"]
 
 

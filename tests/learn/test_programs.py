@@ -153,7 +153,7 @@ def test_a_kernel_that_stops_shows_what_came_before(course):
 
 
 def test_a_kernel_that_does_not_end(course, monkeypatch):
-    monkeypatch.setattr("grader.judge.run.RECORD_LIMIT", 1.0)
+    monkeypatch.setattr("grader.judging.run.RECORD_LIMIT", 1.0)
     course.write("01_masked_add", "    z = torch.empty_like(x)", "    while True: pass")
     done = course.here("programs", "01")
     assert done.status == 1 and "masked_add did not come to its end." in done.err

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from grader.course.cut import Cut
-from grader.judge.in_interpreter import _order_matters, _same_bits
+from grader.judging.in_interpreter import _order_matters, _same_bits
 from grader.numerics.bounds import tolerance
 from grader.numerics.comparison import compare, is_right, quick_error
 from grader.numerics.data_sets import (

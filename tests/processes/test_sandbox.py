@@ -10,9 +10,9 @@ import pytest
 from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import PASS
 from grader.gpu.models import DEFAULT_MODEL
-from grader.judge.judge import Judge
-from grader.judge.run import Run
-from grader.judge.uses import CheckUse, CompiledUse
+from grader.judging.judge import Judge
+from grader.judging.run import Run
+from grader.judging.uses import CheckUse, CompiledUse
 from grader.numerics.data_sets import normal
 from grader.processes import bubblewrap
 from grader.processes.child import ChildProcess

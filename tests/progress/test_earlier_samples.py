@@ -12,8 +12,8 @@ from grader.course.folder import Folder
 from grader.explain.verdict import FAIL, PASS
 from grader.gpu.answers import ANCHOR, KERNEL, Measurement, Round
 from grader.gpu.models import DEFAULT_MODEL
-from grader.judge import speed_samples
-from grader.judge.gate_here import Gate
+from grader.judging import speed_samples
+from grader.judging.gate_here import Gate
 from grader.numerics.data_sets import normal
 from grader.progress.earlier_samples import KERNELS, EarlierSamples
 from grader.session.machine import Machine

@@ -18,9 +18,9 @@ from grader.course.trial import Trial, trial_of
 from grader.explain.verdict import PASS
 from grader.gpu.device import Device, model_here
 from grader.gpu.pool.replays import Replays
-from grader.judge.judge import Judge
-from grader.judge.run import Run
-from grader.judge.uses import CheckUse, ThroughputUse, asked
+from grader.judging.judge import Judge
+from grader.judging.run import Run
+from grader.judging.uses import CheckUse, ThroughputUse, asked
 from grader.learn.ladder.counts import Counts, counts_of
 from grader.learn.ladder.figures import Figures, NotTimed, Timed, kept, still_true
 from grader.learn.ladder.rungs import Ladder, Rung

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from grader.gpu.compiled_facts import Facts, facts_of
 from grader.gpu.plan import PackedPlan, least_bytes
-from grader.judge.in_samples import table_of
+from grader.judging.in_samples import table_of
 from grader.learn.disassembly import NotDisassembled, count_of_instructions
 from grader.learn.usable_submission import launch_plan
 from grader.numerics.arguments import tensors_of, without_values
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grader.course.trial import Trial
-    from grader.judge.run import Run
+    from grader.judging.run import Run
     from grader.numerics.arguments import Recipe
 
 PROGRAMS = 8  # of a launch, whose traffic is counted; the others are assumed to move as much

@@ -18,8 +18,8 @@ from grader.gpu.answers import ANCHOR, COPY, KERNEL, Measurement
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import PackedPlan, least_bytes
 from grader.gpu.pool.replay_process import ReplayEnded
-from grader.judge.on_gpu import asked_of, other_result
-from grader.judge.speed_samples import flops_of
+from grader.judging.on_gpu import asked_of, other_result
+from grader.judging.speed_samples import flops_of
 from grader.learn.ladder.figures import NotTimed, Timed
 from grader.learn.usable_submission import launch_plan, refuse_what_cannot_run
 from grader.processes.faults import MachineFault
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.gpu.pool.replays import Replays
-    from grader.judge.run import Run
+    from grader.judging.run import Run
 
 BUDGET = 5.0  # seconds for the calls of a kernel: a single call of the slowest takes seconds
 LIMIT = 20.0  # seconds for its process to prepare, and again to measure

@@ -11,7 +11,7 @@ import click
 
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
-from grader.judge.uses import CheckUse, DrawnUse, TrafficUse, Use, asked
+from grader.judging.uses import CheckUse, DrawnUse, TrafficUse, Use, asked
 from grader.learn.trace.begin import Element, element_of, launch_of, stop_of
 from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_it
 from grader.progress.last_result import last_result
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.explain.verdict import Verdict
-    from grader.judge.run import Run
+    from grader.judging.run import Run
     from grader.learn.trace.stops import Stop
     from grader.numerics.arguments import Argument
     from grader.sentences import Said, Value
@@ -129,8 +129,8 @@ def failing_call(folder: Folder, module: ModuleType) -> CallToTrace | None:
     uses = [use for use in _with_values(module) if use.test == failure.test]
     if not uses:
         return None
-    from grader.judge.judge import Judge
-    from grader.judge.run import Run
+    from grader.judging.judge import Judge
+    from grader.judging.run import Run
 
     run = Run(folder, None, failure.seed)
     with contextlib.ExitStack() as ends:

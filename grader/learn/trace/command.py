@@ -66,7 +66,7 @@ def trace(
 def _call(folder: Folder, example: bool, submission: str | None) -> CallToTrace:
     """Returns the call to show, with a run that the caller has to end. Raises click.ClickException."""
     from grader.course.folder import load_test_file
-    from grader.judge.run import Run
+    from grader.judging.run import Run
     from grader.learn.trace.calls import SEED, example_call, failed_without_values, failing_call
 
     module = load_test_file(folder)

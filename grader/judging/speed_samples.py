@@ -1,0 +1,149 @@
+"""The speed of a call: samples from several processes, until the sequential rule has decided."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator
+
+from grader.course.exercise import Exercise
+from grader.course.trial import Trial
+from grader.explain import speed
+from grader.explain.compiled_code import NO_TENSOR_CORES
+from grader.explain.speed import Elsewhere, MeasuredSpeeds
+from grader.explain.verdict import Verdict
+from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, TORCH, Measurement
+from grader.gpu.plan import PackedPlan
+from grader.gpu.pool.replay_process import ReplayEnded
+from grader.judging.gate_here import Gate
+from grader.judging.gpu_memory import blame
+from grader.judging.medals import WrongWhileTimed, compared_with_solution, medal_after
+from grader.judging.on_gpu import asked_of, fault_of, other_result
+from grader.judging.run import Run
+from grader.judging.speed_rule import FAST, MORE, SLOW, STAGES, Decision, decide_again, distance_of
+from grader.numerics.data_sets import seed_for
+from grader.wire.messages import GpuModel
+
+MOST_USELESS = 3  # samples without enough valid rounds
+
+
+def not_timed(model: GpuModel, anchor: str, since: str) -> str:
+    """Returns why this GPU's speed says nothing here, or "". since: the first target that is timed, or "" for all."""
+    if anchor == MATMUL and not model.has_tensor_cores:  # the vendor's product uses them
+        return f"{model.target}: {NO_TENSOR_CORES}"
+    if since and model.arch < int(since.removeprefix("sm_")):
+        return f"needs {since}, and this GPU is {model.target}"
+    return ""
+
+
+def speed_verdict(run: Run, trial: Trial, packed: PackedPlan, anchor: str, gate: Gate, medals: bool = False) -> Verdict:
+    """Returns the verdict on a call's speed. medals: whether a kernel that passes is compared with the solution, too.
+
+    A kernel that misses a gate which was measured on another GPU is compared in any case. Raises GpuBusy, MachineFault.
+    """
+    if (other := other_result(trial, packed)) is not None:
+        return other
+    try:
+        return _measured(run, trial, packed, anchor, gate, medals)
+    except WrongWhileTimed as wrong:
+        return speed.wrong_while_timed(str(wrong))
+    except ReplayEnded as ended:
+        if ended.how == "no-room":
+            blamed = blame(trial, packed, run.gpu.device.model.memory_bytes)
+            return blamed or speed.no_room()
+        return fault_of(ended)
+
+
+def _measured(run: Run, trial: Trial, packed: PackedPlan, anchor: str, gate: Gate, medals: bool) -> Verdict:
+    """Returns the verdict, from samples until the rule has decided. Raises WrongWhileTimed, ReplayEnded, GpuBusy."""
+    measured = _what_is_measured(run, trial, anchor, gate.share)
+    earlier = run.earlier.of(measured) if run.earlier else []
+    samples: list[Measurement] = []
+    useless = 0
+    drawn = samples_of(run, trial, packed, anchor)
+    for sample in drawn:
+        if sample.wrong:
+            raise WrongWhileTimed(sample.wrong)
+        if math.isnan(sample.share):
+            useless += 1
+            if useless == MOST_USELESS:
+                return speed.no_valid_rounds(sample.why_invalid)
+            continue
+        samples.append(sample)
+        shares = [one.share for one in samples]
+        decision = _decision(earlier, shares, gate.share)
+        if decision.outcome != MORE:
+            break
+    if run.earlier:
+        run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
+    found = _speed_of(samples, decision, trial.exercise, packed, anchor, gate.share)
+    if run.gpu.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
+        return speed.impossible(found)
+
+    def sampled(other: Run, of_other: PackedPlan) -> Iterator[Measurement]:
+        return samples_of(other, trial, of_other, anchor)
+
+    if decision.outcome == FAST:
+        found.medal = medal_after(run, trial, shares, drawn, sampled) if medals else None
+        return speed.fast_enough(found)
+    if decision.outcome == SLOW and gate.of_solution:
+        compared = compared_with_solution(run, trial, shares, drawn, sampled, gate.of_solution)
+        if compared is None:
+            return speed.not_compared(found, gate.measured_on)
+        found.elsewhere = Elsewhere(gate.measured_on, gate.of_solution, *compared)
+        if found.elsewhere.outcome == FAST:
+            found.medal = found.elsewhere.medal if medals else None
+            return speed.fast_enough(found)
+        if found.elsewhere.outcome == MORE:
+            return speed.too_close(found, found.elsewhere)
+    if decision.outcome == SLOW:
+        return speed.too_slow(found, packed.plan, samples[0].config, run.submission, run.model, run.filename)
+    return speed.too_noisy(found)
+
+
+def samples_of(run: Run, trial: Trial, packed: PackedPlan, anchor: str) -> Iterator[Measurement]:
+    """Yields samples, each from another process. The first also finds an autotuned kernel's fastest configuration.
+
+    If the anchor is a copy, the first also times torch. Raises ReplayEnded, GpuBusy.
+    """
+    shapes = ", ".join(f"{spec.shape} {spec.dtype}" for spec in packed.arguments)
+    run.gpu.begin_call(f"{anchor} for {shapes}")
+    config, number = 0, 0
+    while True:
+        reply = run.gpu.measure(
+            packed, config, run.folder, **asked_of(trial), anchor=anchor,
+            seed=seed_for(run.seed, run.folder.id, trial.name, "speed", number),
+            choose=number == 0, with_torch=number == 0 and anchor == COPY,
+        )  # fmt: skip
+        sample = Measurement.from_json(reply)
+        config, number = sample.config, number + 1
+        yield sample
+
+
+def _decision(earlier: list[float], shares: list[float], gate: float) -> Decision:
+    return decide_again(*([distance_of(share, gate) for share in part] for part in (earlier, shares)))
+
+
+def _what_is_measured(run: Run, trial: Trial, anchor: str, gate: float) -> str:
+    """Returns the name under which samples are kept: it holds the call, the gate, the GPU and the versions."""
+    versions = sorted(run.process.versions.items())
+    return f"{trial.name}, {trial.data_label}: {gate} of {anchor} on {run.model.name} with {versions}"
+
+
+def _speed_of(
+    samples: list[Measurement], decision: Decision, exercise: Exercise, packed: PackedPlan, anchor: str, gate: float
+) -> MeasuredSpeeds:
+    work = samples[0].bytes if anchor == COPY else flops_of(exercise, packed)
+    median = sorted(samples, key=lambda sample: sample.share)[len(samples) // 2]
+    torch = samples[0].seconds(TORCH)
+    return MeasuredSpeeds(
+        anchor, gate, statistics.median(sample.share for sample in samples), work / median.seconds(KERNEL),
+        work / median.seconds(ANCHOR), 0.0 if math.isnan(torch) else work / torch, len(samples), decision.spread,
+        decision.samples - len(samples), gate * math.exp(-decision.distance),
+    )  # fmt: skip
+
+
+def flops_of(exercise: Exercise, packed: PackedPlan) -> int:
+    """Returns the floating-point operations of a matrix product: a multiplication and an addition for each term."""
+    M, K, N = exercise.as_product([spec.shape for spec in packed.arguments])
+    return 2 * M * N * K
