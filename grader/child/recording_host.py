@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -15,23 +17,26 @@ import triton.language as tl
 from grader.child.custom_operators import look_through
 from grader.child.launch_recorder import LaunchRecorder
 from grader.child.learner import LearnerFile
-from grader.child.learner_host import LearnerHost
 from grader.child.pretended_gpu import StandIn, TritonLaunch, stand_in_for
-from grader.child.returned import Description
 from grader.child.serving import ready
+from grader.child.tensors import has_no_memory
 from grader.child.torch_refusals import Refusals, keep_modes_on, keep_to_one_thread
 from grader.child.triton_api import without_a_hash_of_triton
 from grader.wire.frames import JsonObject
 from grader.wire.messages import CAPABILITY, MULTIPROCESSORS, Failure, GpuModel, RecordRequest, TensorSpec
 
 ANY_SIZE = 1 << 62  # arguments have no bytes in the frame
+MOST_ITEMS, MOST_DEPTH = 64, 4
+EARLIER = "the result of an earlier call"
 
 
-class RecordingHost(LearnerHost):
-    request, answer = "record", "recorded"
+class RecordingHost:
+    """Answers a parent's requests about one learner's file: it imports the file, and records calls of its entry."""
+
+    file: LearnerFile  # from the first "load" on, which comes before all other requests
 
     def __init__(self, stand_in: StandIn):
-        super().__init__()
+        self.output = sys.stdout
         self.stand_in = stand_in
         keep_to_one_thread(lambda message: stand_in.pretence.refuse(message))
         self.files: dict[tuple[int, int], LearnerFile] = {}  # by multiprocessors and capability, 0 for the model's
@@ -39,6 +44,26 @@ class RecordingHost(LearnerHost):
         self.earlier: deque[object] = deque(
             maxlen=512
         )  # kept alive, so that no new tensor gets their storage by chance
+
+    def handle(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
+        try:
+            handler = {"load": self.load, "record": self.call}[header["kind"]]
+            reply, reply_blob = handler(header, blob)
+        except MemoryError:  # what the learner keeps leaves no room for an answer
+            return {"kind": "recorded", "error": asdict(Failure("memory", "MemoryError"))}, b""
+        except BaseException:  # a mistake of ours, or of the parent's; never the learner's
+            return {"kind": "fault", "message": traceback.format_exc()[-4000:]}, b""
+        with contextlib.suppress(Exception):  # what the learner printed, if their file left us an output
+            self.output.flush()
+        return reply, reply_blob
+
+    def load(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
+        self.file = LearnerFile(header["filename"], blob)
+        with self.watched_import():
+            error = self.file.load()
+        self.files = {(0, 0): self.file}
+        reply = {"kind": "loaded", "error": None if error is None else asdict(error)}
+        return reply | {"constants": self.file.constants()}, b""
 
     @contextlib.contextmanager
     def watched_import(self) -> Iterator[None]:
@@ -49,11 +74,6 @@ class RecordingHost(LearnerHost):
 
     def _tried_out(self, launch: TritonLaunch) -> None:
         self.file.launched = True
-
-    def load(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
-        answer = super().load(header, blob)
-        self.files = {(0, 0): self.file}
-        return answer
 
     def _on_gpu_with(self, multiprocessors: int, capability: int) -> Failure | None:
         """Makes `file` the file as imported on a GPU with these numbers: a file may ask once and keep the answer.
@@ -99,7 +119,7 @@ class RecordingHost(LearnerHost):
                 returned = self._called(request, recorder, given)
             except BaseException as raised:  # SystemExit and KeyboardInterrupt are the learner's too
                 error = self.file.failure(raised, "host")
-        answer = {"kind": self.answer, "refusals": refusals.records, **self._result(recorder, returned)}
+        answer = {"kind": "recorded", "refusals": refusals.records, **self._result(recorder, returned)}
         self.earlier.append(returned)
         error = recorder.refusal or error
         is_whole = error is None and not refusals.records
@@ -137,3 +157,60 @@ def prepare(model: GpuModel) -> tuple[JsonObject, StandIn]:
     kernel = _first_kernel.warmup(triton.MockTensor(tl.float32), grid=(1,))
     _ = kernel.key, kernel.metadata  # the compiler's own start, once for all children
     return said, stand_in
+
+
+class Description:
+    """Describes results of one call.
+
+    `view_of` gives a tensor's view of a buffer of the call, None if it lies in none. `arguments`: the call's tensors,
+    by name. `earlier`: results of the calls before it.
+    """
+
+    def __init__(
+        self,
+        view_of: Callable[[torch.Tensor], JsonObject | None],
+        arguments: dict[str, torch.Tensor],
+        earlier: Iterable[Any],
+    ):
+        self.view_of, self.arguments = view_of, arguments
+        self._earlier = {_storage(tensor) for result in earlier for tensor in tensors_in(result)}
+
+    def of(self, result: Any, depth: int = 0) -> JsonObject:
+        described: dict[str, Any] = {
+            "type": type(result).__name__, "device": "", "dtype": "", "same_as": "", "shares_with": "",
+        }  # fmt: skip
+        if isinstance(result, torch.Tensor):
+            return described | self._of_tensor(result)
+        if isinstance(result, (list, tuple)) and depth < MOST_DEPTH:
+            described["items"] = [self.of(item, depth + 1) for item in result[:MOST_ITEMS]]
+        return described
+
+    def _of_tensor(self, tensor: torch.Tensor) -> JsonObject:
+        device = "cuda" if has_no_memory(tensor) else tensor.device.type
+        described = {"device": device, "dtype": str(tensor.dtype).removeprefix("torch.")}
+        if type(tensor) is not torch.Tensor or tensor.layout != torch.strided:
+            return described
+        if _storage(tensor) in self._earlier:
+            described["shares_with"] = EARLIER
+        for name, argument in self.arguments.items():
+            if _storage(argument) == _storage(tensor):
+                described["shares_with"] = name
+                described["same_as"] = name if _place(argument) == _place(tensor) else ""
+        return described | {"view": self.view_of(tensor)}
+
+
+def tensors_in(result: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+    if isinstance(result, torch.Tensor) and result.layout == torch.strided:
+        yield result
+    elif isinstance(result, (list, tuple)) and depth < MOST_DEPTH:
+        for item in result[:MOST_ITEMS]:
+            yield from tensors_in(item, depth + 1)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    place: int = tensor.untyped_storage()._cdata
+    return place
+
+
+def _place(tensor: torch.Tensor) -> tuple[torch.dtype, int, torch.Size, tuple[int, ...]]:
+    return tensor.dtype, int(tensor.storage_offset()), tensor.shape, tensor.stride()
