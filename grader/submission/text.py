@@ -15,7 +15,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeGuard
 
-from grader.submission.nesting import MOST_LEVELS, line_nested_too_deep
 from grader.submission.nodes import (
     called_name,
     calls_in,
@@ -31,6 +30,8 @@ CONFLICT = "a merge has left both texts there: keep one, and remove the lines th
 MOST_NODES = 20_000  # of a file's syntax tree; the largest solution has 2127
 MOST_SHOWN = 60  # characters of an expression in a message
 LINE_END = re.compile(r"\r\n|\r|\n")
+# Code that reads a syntax tree recurses per level, and Python limits recursion.
+MOST_LEVELS = 100  # of nodes; the deepest of Triton's and torch's own files have 27
 
 
 @dataclass
@@ -268,3 +269,11 @@ def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
         if isinstance(call.func, ast.Name) and call.func.id in names and covers(call, line):
             return call.func.id
     return ""
+
+
+def line_nested_too_deep(tree: ast.Module) -> int:
+    """Returns the first line with a part that lies deeper than MOST_LEVELS; 0 where there is none."""
+    level: list[ast.AST] = [tree]
+    for _ in range(MOST_LEVELS):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return min((node.lineno for node in level if hasattr(node, "lineno")), default=0)
