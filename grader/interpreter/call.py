@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -20,13 +20,12 @@ from grader.interpreter.launch import MOST_PROGRAMS, run_launch
 from grader.interpreter.meetings import Meetings
 from grader.interpreter.memory import CheckedMemory
 from grader.interpreter.program import ReadyKernel
-from grader.interpreter.trial_runs import with_a_trial
 from grader.interpreter.views import BufferView
 from grader.ttir.module import BadText, Type
 from grader.wire import recorded_parts
 from grader.wire.messages import Failure, InterpretRequest, Launch, TensorSpec
 from grader.wire.recorded_call import RecordedCall, RecordedParameter
-from grader.wire.recorded_parts import Choice, Fill, PlannedLaunch, PythonNumbers, Step, steps_with
+from grader.wire.recorded_parts import Choice, Fill, PlannedLaunch, PlannedView, PythonNumbers, Step, steps_with
 from grader.wire.recorded_results import results_by_name
 
 # torch's name of a dtype -> the text's name of an element.
@@ -40,6 +39,8 @@ ELEMENTS = {
 MANY_ATOMICS = 1000  # by one program
 MOST_OVERFLOWS = 16  # reported, over all launches
 MOST_SHUFFLED = 1 << 24  # programs of a launch: their numbers in a random order take 8 bytes each
+Read = Callable[[PlannedView], np.ndarray]
+Write = Callable[[PlannedView, np.ndarray], None]
 
 
 @dataclass
@@ -334,3 +335,33 @@ def _number(parameter: RecordedParameter, kind: Type) -> np.ndarray:
     if dtype.kind == "i":
         return np.array([int(value) & (1 << 8 * dtype.itemsize) - 1], f"u{dtype.itemsize}").view(dtype)
     return np.array([float(value)]).astype(dtype)
+
+
+def with_a_trial(
+    steps: list[Step], config: int, kept: list[str], read: Read, write: Write
+) -> Iterator[PlannedLaunch | Fill | PythonNumbers]:
+    """Yields the steps; a tuned choice is carried out once more before it counts, between its hooks.
+
+    `kept`: a kernel's arguments that are restored after the trial, besides the arguments that its file names. `read`
+    and `write` access a view's memory; they are called between two of the steps.
+    """
+    for step in steps:
+        if not isinstance(step, Choice) or step.tuning is None:
+            yield from steps_with([step], config)
+            continue
+        tuning = step.tuning
+        yield from steps_with(tuning.before, config)
+        views = list(_views(step, config, [*tuning.restored, *kept]))
+        copies = [read(view) for view in views]
+        yield from steps_with([step], config)
+        for view, copy in zip(views, copies):
+            write(view, copy)
+        yield from steps_with(tuning.after, config)
+        yield from steps_with([step], config)
+
+
+def _views(choice: Choice, config: int, names: list[str]) -> Iterator[PlannedView]:
+    """Yields the views of the tensors that the configuration's kernel gets under these names."""
+    for step in steps_with([choice], config):
+        if isinstance(step, PlannedLaunch):
+            yield from (one.view for one in step.parameters if one.name in names and one.view is not None)
