@@ -1,9 +1,15 @@
-"""The call that `course trace` looks into: the call that failed in the last run, or the exercise's small example."""
+"""The call that `course trace` looks into: the call that failed in the last run, or the exercise's small example.
+
+A trace begins at the line that failed, or else at the store of the first wrong element. With `--exact` the values of
+the exact run, in which nothing is rounded, stand beside those of the usual run.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -12,22 +18,93 @@ import click
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from grader.judging.uses import CheckUse, DrawnUse, TrafficUse, Use, asked
-from grader.learn.trace.begin import Element, element_of, launch_of, stop_of
+from grader.learn.trace.stops import Stop, first_of, stops_of
 from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_it
 from grader.progress.last_result import last_result
+from grader.wire.reply import Reply
+from grader.wire.traced_program import TracedProgram, TracedStep
 
 if TYPE_CHECKING:
+    import ast
+
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.explain.verdict import Verdict
     from grader.judging.run import Run
-    from grader.learn.trace.stops import Stop
     from grader.numerics.arguments import Argument
     from grader.sentences import Said, Value
-    from grader.wire.reply import Reply
-    from grader.wire.traced_program import TracedProgram
 
 SEED = 0
+ELEMENT = re.compile(r"(\w+)(?:\[([\d, ]*)\])?")  # as in a sentence: z[3, 4], or z for a result without dimensions
+FLOATS = ("fp64", "fp32", "fp16", "bf16")
+
+
+@dataclass
+class StepWithExact(TracedStep):
+    exactly: TracedStep | None = None  # the same step of the exact run, where its numbers are others
+
+
+def with_exact(usual: Reply, exact: Reply) -> Reply:
+    """Returns the usual run's reply, its steps with those of the exact run."""
+    return replace(usual, traced=[_program(one, other) for one, other in zip(usual.traced, exact.traced, strict=True)])
+
+
+def _program(usual: TracedProgram, exact: TracedProgram) -> TracedProgram:
+    """Returns the program with the exact steps, up to where the two part ways: a condition may depend on rounding."""
+    steps, together = [], True
+    others = iter(exact.steps)
+    for step in usual.steps:
+        other = next(others, None)
+        together = together and other is not None and _place(step) == _place(other)
+        differs = together and other is not None and step.dtype in FLOATS and _shown(step) != _shown(other)
+        steps.append(StepWithExact(**vars(step), exactly=other if differs else None))
+    return replace(usual, steps=list(steps))
+
+
+def _place(step: TracedStep) -> tuple:
+    return step.kind, step.line, step.variable, step.operation, tuple(step.calls), step.iteration, step.iterations
+
+
+def _shown(step: TracedStep) -> tuple:
+    return step.numbers, step.low, step.high, step.nans
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of a result: the name of the result, and the index."""
+
+    result: str
+    index: tuple[int, ...]
+
+    def is_written_by(self, step: TracedStep) -> bool:
+        """Returns True for a store or an atomic whose box, the smallest around all its elements, holds this element."""
+        spans = list(zip(step.box[::2], step.box[1::2]))
+        there = len(spans) == len(self.index) and all(low <= at <= high for at, (low, high) in zip(self.index, spans))
+        return step.kind in ("store", "atomic") and step.argument == self.result and there
+
+
+def element_of(text: str) -> Element | None:
+    """Returns the element that a text such as "z[3, 4]" names; None if it names none."""
+    found = ELEMENT.fullmatch(text)
+    return found and Element(found[1], tuple(int(at) for at in (found[2] or "").split(",") if at.strip()))
+
+
+def stop_of(stops: Sequence[Stop], line: int, element: Element | None) -> int:
+    """Returns the number of the stop to begin at: the first at the line, or the last that writes the element, or 0."""
+    if line or element is None:
+        return first_of(stops, line)
+    return max((n for n, stop in enumerate(stops) if any(map(element.is_written_by, stop.steps))), default=0)
+
+
+def launch_of(reply: Reply, tree: ast.Module, line: int, element: Element | None) -> int:
+    """Returns the number of the launch to begin with: the first at the line, or the last that writes the element."""
+    if line:
+        stops = [stops_of(traced.steps, tree) for traced in reply.traced]
+        return next((n for n, of_one in enumerate(stops) if any(stop.is_at(line) for stop in of_one)), 0)
+    if element is None:
+        return 0
+    writes = (n for n, traced in enumerate(reply.traced) if any(map(element.is_written_by, traced.steps)))
+    return max(writes, default=0)
 
 
 @dataclass
@@ -75,7 +152,6 @@ class CallToTrace:
 
     def _with_exact(self, reply: Reply, inputs: list[Argument], traced: list[int]) -> Reply:
         from grader.explain.exact_runs import no_exact_run
-        from grader.learn.trace.beside_exact import with_exact
         from grader.ttir.exact_text import NoExactRun
 
         try:
