@@ -213,12 +213,12 @@ def _scopes(source: ASTSource) -> list[list[Any]]:
     """
     functions = [source.fn]
     for value in source.constants.values():
-        functions += [one for one in _functions_in(value) if one not in functions]
+        functions += [inner for inner in _functions_in(value) if inner not in functions]
     told: dict[tuple[str, int], tuple[JsonObject, JsonObject]] = {}
     for function in functions:  # the list grows meanwhile
         names, defaults = _names_of(function), defaults_of(function)
         for value in (*names.values(), *defaults.values()):
-            functions += [one for one in _functions_in(value) if all(one is not other for other in functions)]
+            functions += [inner for inner in _functions_in(value) if all(inner is not other for other in functions)]
         said = _told_each(names), _told_each(defaults)
         for known, new in zip(told.setdefault((function.fn.__name__, _line(function)), said), said):
             known |= {name: [1, TWO_VALUES] for name in new if known.get(name) != new[name]}
@@ -381,7 +381,7 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
 def defaults_of(function: JITCallable) -> dict[str, Any]:
     """Returns the values of parameters that have a default; UNSURE for all if the signatures disagree."""
     signatures = [inspect.signature(function.fn), function.signature]
-    read = [{name: one.default for name, one in each.parameters.items()} for each in signatures]
+    read = [{name: parameter.default for name, parameter in each.parameters.items()} for each in signatures]
     first, *others = [*read, _raw_defaults(function.fn)]
     given = {name: value for name, value in first.items() if value is not inspect.Parameter.empty}
     is_sure = all(

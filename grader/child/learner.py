@@ -133,7 +133,7 @@ class LearnerFile:
     def _flags(self) -> int:
         """The compiler's flags that `from __future__ import` sets for a whole file."""
         imports = [one for one in self._statements if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
-        features = [getattr(__future__, alias.name).compiler_flag for one in imports for alias in one.names]
+        features = [getattr(__future__, alias.name).compiler_flag for statement in imports for alias in statement.names]
         return functools.reduce(operator.or_, features, 0)
 
     def _derived(self, changed: set[str]) -> Iterator[ast.stmt]:

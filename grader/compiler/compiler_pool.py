@@ -102,10 +102,10 @@ class CompilerPool:
                 future.cancel()
         for _ in ending:
             self._waiting.put(None)
-        for one in ending:
-            one.compiler.end()
-        for one in ending:
-            one.thread.join()
+        for asker in ending:
+            asker.compiler.end()
+        for asker in ending:
+            asker.thread.join()
 
 
 class _AskingThread:

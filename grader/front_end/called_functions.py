@@ -86,7 +86,7 @@ def _parameters(function: str) -> list[str]:
 
 def _of_a_product(message: str, frames: Iterable[FrameType]) -> str:
     """Returns the message about tl.dot(a, b), with the shapes that meet in it; "" for any other refusal."""
-    shapes = {name: _shape(one) for frame in frames for name, one in _operands_of(frame).items()}
+    shapes = {name: _shape(operand) for frame in frames for name, operand in _operands_of(frame).items()}
     a, b = shapes.get("input", ""), shapes.get("other", "")
     if not a or not b:
         return ""
@@ -129,7 +129,7 @@ def _address(given: list[ast.expr], frames: list[FrameType]) -> ast.expr:
     """Returns the operand that is an address, as far as names tell: Triton may have exchanged the two."""
     generators = [frame.f_locals["self"] for frame in frames if hasattr(frame.f_locals.get("self"), "lscope")]
     known = {name: value for generator in generators for name, value in generator.lscope.items()}
-    values = [known.get(getattr(getattr(one, "value", one), "id", getattr(one, "id", ""))) for one in given]
+    values = [known.get(getattr(getattr(node, "value", node), "id", getattr(node, "id", ""))) for node in given]
     is_address = [isinstance(value, tl.tensor) and value.type.scalar.is_ptr() for value in values]
     if True not in is_address and values[0] is not None:
         return given[1]

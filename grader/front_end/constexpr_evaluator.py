@@ -38,8 +38,8 @@ MOST_DEPTH = 64  # of functions that call themselves
 Placed = ast.stmt | ast.expr  # the nodes that have a line
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 BUILTINS: dict[str, Callable[..., Any]] = {
-    one.__name__: one
-    for one in (
+    builtin.__name__: builtin
+    for builtin in (
         abs, all, any, bool, dict, divmod, enumerate, float, int, isinstance, len, list, max, min, pow, print, range,
         reversed, round, set, slice, sorted, str, sum, tuple, zip,
     )
@@ -57,7 +57,7 @@ IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert, ast.Not: operator.not_,
 }  # fmt: skip
-CONVERTED: dict[int, Callable[[Any], Any]] = {-1: lambda one: one, 115: str, 114: repr, 97: ascii}  # {value!r}
+CONVERTED: dict[int, Callable[[Any], Any]] = {-1: lambda value: value, 115: str, 114: repr, 97: ascii}  # {value!r}
 COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
@@ -216,8 +216,8 @@ class Evaluation:
             values = list(value)
             if len(values) != len(target.elts):
                 raise ValueError(f"{len(values)} values for {len(target.elts)} names")
-            for one, item in zip(target.elts, values):
-                self._store(one, item)
+            for place, item in zip(target.elts, values):
+                self._store(place, item)
         elif isinstance(target, ast.Subscript):
             self._holder(target)[self._key(target.slice)] = value
         else:
@@ -292,14 +292,14 @@ class Evaluation:
         return slice(*(part and self.value(part) for part in (node.lower, node.upper, node.step)))
 
     def _value_tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
-        return tuple(self.value(one) for one in node.elts)
+        return tuple(self.value(element) for element in node.elts)
 
     def _value_list(self, node: ast.List) -> list[Any]:
-        return [self.value(one) for one in node.elts]
+        return [self.value(element) for element in node.elts]
 
     def _value_dict(self, node: ast.Dict) -> dict[Any, Any]:
         keys = [self._refused(node) if key is None else key for key in node.keys]
-        return {self._key(key): self.value(one) for key, one in zip(keys, node.values)}
+        return {self._key(key): self.value(item) for key, item in zip(keys, node.values)}
 
     def _value_binop(self, node: ast.BinOp) -> Any:
         apply = self._operator(BINARY, node)
@@ -324,8 +324,8 @@ class Evaluation:
     def _value_boolop(self, node: ast.BoolOp) -> Any:
         stops_at = isinstance(node.op, ast.Or)
         value = None
-        for one in node.values:
-            value = self.value(one)
+        for part in node.values:
+            value = self.value(part)
             if bool(value) == stops_at:
                 break
         return value
@@ -348,7 +348,7 @@ class Evaluation:
         return self.value(node.body if self.value(node.test) else node.orelse)
 
     def _value_joinedstr(self, node: ast.JoinedStr) -> str:
-        return "".join(str(self.value(one)) for one in node.values)
+        return "".join(str(self.value(part)) for part in node.values)
 
     def _value_formattedvalue(self, node: ast.FormattedValue) -> str:
         value = self.value(node.value)
@@ -395,16 +395,16 @@ class Evaluation:
 
     def _value_call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
-        if any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords):
+        if any(isinstance(arg, ast.Starred) for arg in node.args) or any(one.arg is None for one in node.keywords):
             self._refused(node)
-        arguments = [self.value(one) for one in node.args]
-        named = {one.arg: self.value(one.value) for one in node.keywords if one.arg is not None}
+        arguments = [self.value(arg) for arg in node.args]
+        named = {keyword.arg: self.value(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         if function is print and named.keys() - {"sep", "end"}:
             self._refused(node)  # another stream
         if any(name.startswith("_") for name in named):
             self._refused(node)  # an argument that the compiler gives
-        if any(function is one for one in COMPARING):
-            arguments = [list(one) if isinstance(one, Iterator) else one for one in arguments]
+        if any(function is builtin for builtin in COMPARING):
+            arguments = [list(argument) if isinstance(argument, Iterator) else argument for argument in arguments]
         _check_call(node, function, arguments)
         return function(*arguments, **named)
 
@@ -416,9 +416,9 @@ def _check_call(node: ast.Call, function: Any, arguments: list[Any]) -> None:
     if function is isinstance and is_class_of_tuples(arguments[-1:]):
         refuse(node, NO_CLASS)
     is_looking = looks_for(function)
-    compared = arguments if any(function is one for one in COMPARING) else []
+    compared = arguments if any(function is builtin for builtin in COMPARING) else []
     compared = [function.__self__, *arguments] if is_looking else compared
-    if not all(has_equality(one, is_looking) for one in compared):
+    if not all(has_equality(value, is_looking) for value in compared):
         refuse(node, NO_EQUALITY)
-    if function is set and not all(has_order(one) for given in arguments for one in given):
+    if function is set and not all(has_order(value) for given in arguments for value in given):
         refuse(node, NO_ORDER)

@@ -103,7 +103,7 @@ class FileKernels:
         given, none = node.args, ast.Constant(None)
         plain = ast.arguments(
             given.posonlyargs, given.args, given.vararg, given.kwonlyargs,
-            [one and none for one in given.kw_defaults], given.kwarg, [none] * len(given.defaults),
+            [default and none for default in given.kw_defaults], given.kwarg, [none] * len(given.defaults),
         )  # fmt: skip
         bare = ast.FunctionDef(node.name, plain, node.body, [], node.returns, node.type_comment)
         bare = ast.fix_missing_locations(ast.copy_location(bare, node))
@@ -128,9 +128,9 @@ class FileKernels:
         decorator = self.names.decorator(node, "triton.jit")
         given = decorator.keywords if isinstance(decorator, ast.Call) else []
         return {
-            one.arg: one.value.value
-            for one in given
-            if one.arg in ("noinline", "debug") and isinstance(one.value, ast.Constant)
+            keyword.arg: keyword.value.value
+            for keyword in given
+            if keyword.arg in ("noinline", "debug") and isinstance(keyword.value, ast.Constant)
         }
 
 
@@ -187,8 +187,8 @@ class _Functions(Mapping[tuple[str, int], Any]):
         given = list(zip(places[len(places) - len(node.args.defaults) :], node.args.defaults))
         named = [(one, default) for one, default in zip(node.args.kwonlyargs, node.args.kw_defaults) if default]
         values = {one.arg: self.scope.default(node, one.arg, value, told.get(one.arg)) for one, value in given + named}
-        function.__defaults__ = tuple(values[one.arg] for one, _ in given) or None
-        function.__kwdefaults__ = {one.arg: values[one.arg] for one, _ in named} or None
+        function.__defaults__ = tuple(values[parameter.arg] for parameter, _ in given) or None
+        function.__kwdefaults__ = {parameter.arg: values[parameter.arg] for parameter, _ in named} or None
 
 
 def _is_being_made(*arguments: Any, **named: Any) -> None:
@@ -200,7 +200,7 @@ def _without_places(node: ast.FunctionDef) -> list[str]:
 
     Triton takes it off where a function is indented.
     """
-    return [re.sub(r"\\n +", r"\\n", ast.dump(one).replace(r"\t", " ")) for one in (node.args, *node.body)]
+    return [re.sub(r"\\n +", r"\\n", ast.dump(part).replace(r"\t", " ")) for part in (node.args, *node.body)]
 
 
 def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:

@@ -104,7 +104,7 @@ def _block_at_address(message: str, node: ast.AST | None) -> str:
     function = node.func
     if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
         return ""
-    given = {one.arg: one.value for one in node.keywords}
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
     pointer = node.args[0] if node.args else given.get("pointer")
     is_method = function.value.id != "tl"  # z_ptr.store(z), or Triton's language under another name
     return "" if pointer is None or is_method else f"a block at one address: {found[1]} of {_text_of(pointer)}"

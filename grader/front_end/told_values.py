@@ -66,7 +66,7 @@ def value_of(said: JsonObject, functions: Functions) -> Any:
         return public_object(told)
     if kind == "tuple":
         name, fields, defaults = told
-        return tuple_class(name, fields, [named_value(one, functions) for one in defaults])
+        return tuple_class(name, fields, [named_value(default, functions) for default in defaults])
     if kind == "value":
         value = float(told) if told in ("inf", "-inf", "nan") else ast.literal_eval(told)
         if value is None or isinstance(value, (bool, int, float, str)):

@@ -125,9 +125,9 @@ class SuspectLines:
         limits = [self._numbers(home, one.operands[LIMIT_OF[one.attributes["predicate"]]]) for one in conditions]
         sizes = {str(math.prod(shape[first:end])) for end in range(len(shape) + 1) for first in range(end)}
         numbers = [(home, one.operands[1 - LIMIT_OF[one.attributes["predicate"]]]) for one in conditions]
-        suspects = self._lines(address, (*GIVEN, "tt.get_program_id"), {self._key(one) for one in numbers})
+        suspects = self._lines(address, (*GIVEN, "tt.get_program_id"), {self._key(number) for number in numbers})
         cut = [tile for tile in access.operand_types[0].shape if tile > 1 and all(size % tile for size in shape)]
-        tests_each = sum(one.operand_types[0].lanes > 1 for one in conditions) >= len(cut)
+        tests_each = sum(condition.operand_types[0].lanes > 1 for condition in conditions) >= len(cut)
         if any(sizes and limit is not None and not limit <= sizes for limit in limits):
             return [access.place.line, ELSEWHERE]
         return suspects if tests_each and None not in limits else sorted({*suspects, *self._lines([mask], GIVEN)})
@@ -187,9 +187,9 @@ class SuspectLines:
             if maker is None or maker.name not in (*SAME_NUMBERS, "arith.andi", "arith.cmpi"):
                 return []
             if maker.name != "arith.cmpi":
-                waiting += [(value[0], one) for one in maker.operands if (value[0], one) not in seen]
+                waiting += [(value[0], operand) for operand in maker.operands if (value[0], operand) not in seen]
                 seen.update(waiting)
-            elif all(self._numbers(value[0], one) != {"0"} for one in maker.operands):
+            elif all(self._numbers(value[0], operand) != {"0"} for operand in maker.operands):
                 found.append(maker)
         return found
 
@@ -201,4 +201,4 @@ class SuspectLines:
         if maker is None or maker.name != "arith.constant":
             return self._given.get(value)
         number = maker.attributes["value"]
-        return {str(one) for one in (number.values if isinstance(number, Dense) else (number,))}
+        return {str(constant) for constant in (number.values if isinstance(number, Dense) else (number,))}

@@ -147,7 +147,7 @@ def load(operation: Operation) -> Callable:
 def _note_widths(frame: Frame, operation: Operation, pointers: np.ndarray, mask: np.ndarray | None, item: int) -> None:
     """Notes how wide this access may be, in the programs that are active here."""
     whole, active = (frame.count, *operation.operand_types[0].shape), frame.everyone()
-    pointers, mask = (np.broadcast_to(one, whole)[active] for one in (pointers, True if mask is None else mask))
+    pointers, mask = (np.broadcast_to(lanes, whole)[active] for lanes in (pointers, True if mask is None else mask))
     frame.batch.wide.note(operation.place.line, operation.operands[0], pointers, mask, item)
 
 

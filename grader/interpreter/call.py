@@ -223,9 +223,9 @@ class InterpretedCall:
             for key in batch.wide.possible:
                 bits = {"possible": batch.wide.possible[key], "misaligned": batch.wide.misaligned[key]}
                 self.wide.append({"access": [step.kernel, *key], **bits})
-            for one in batch.overflows[: MOST_OVERFLOWS - len(self.overflows)]:
-                program = self.memory.name(one.program)
-                self.overflows.append({"dtype": one.dtype, "line": one.place.line, "program": program})
+            for overflow in batch.overflows[: MOST_OVERFLOWS - len(self.overflows)]:
+                program = self.memory.name(overflow.program)
+                self.overflows.append({"dtype": overflow.dtype, "line": overflow.place.line, "program": program})
 
     def _run(self, kernel: ReadyKernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
         run_launch(kernel, batch, given, self._order(grid))

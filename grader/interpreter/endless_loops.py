@@ -79,8 +79,8 @@ def _places(block: Block, value: int) -> set[int] | None:
 def _all(places: Any) -> set[int] | None:
     """Returns the union of these sets; None where any of them is None."""
     found: set[int] = set()
-    for one in places:
-        if one is None:
+    for positions in places:
+        if positions is None:
             return None
-        found |= one
+        found |= positions
     return found

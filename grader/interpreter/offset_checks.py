@@ -103,7 +103,7 @@ def _note(frame: Frame, lanes: Lanes, mask: np.ndarray | None) -> None:
         rows = used.reshape(len(used), -1).any(axis=1)
         rows = np.broadcast_to(rows, (frame.count,)) & frame.everyone()
         overflows = frame.batch.overflows
-        if rows.any() and len(overflows) < MOST_NOTED and all(one.place != place for one in overflows):
+        if rows.any() and len(overflows) < MOST_NOTED and all(overflow.place != place for overflow in overflows):
             overflows.append(NotedOverflow(held, place, int(frame.batch.programs[int(np.argmax(rows))])))
 
 

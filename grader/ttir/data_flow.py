@@ -36,7 +36,7 @@ def reached(roots: Iterable[Value], edges: Edges) -> Iterator[Value]:
     seen = set(waiting)
     for value in waiting:
         yield value
-        fresh = [one for one in edges.get(value, ()) if one not in seen]
+        fresh = [source for source in edges.get(value, ()) if source not in seen]
         seen.update(fresh)
         waiting += fresh
 

@@ -113,8 +113,8 @@ def _meant(held: float, element: str) -> float:
     if held.as_integer_ratio()[0].bit_length() <= FEW_BITS:
         return held  # 1 / 4096, as it is
     rounded, decimals = _as_held(held, element), (float(f"{held:.{digits}g}") for digits in range(1, 10))
-    candidates = (*(math.copysign(one, held) for one in MEANT), *decimals)
-    return next((one for one in candidates if _as_held(one, element) == rounded), held)
+    candidates = (*(math.copysign(size, held) for size in MEANT), *decimals)
+    return next((candidate for candidate in candidates if _as_held(candidate, element) == rounded), held)
 
 
 def _as_held(number: float, element: str) -> int:

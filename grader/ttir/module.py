@@ -108,7 +108,7 @@ class Function:
         """Yields the operations of its loops; those of blocks that jumps lead back to as well."""
         for loop in self.walk():
             if loop.name in LOOPS:
-                yield from (one for one in loop.walk() if one is not loop)
+                yield from (operation for operation in loop.walk() if operation is not loop)
         ways = {
             number: [way.block for way in block.operations[-1].successors] for number, block in enumerate(self.blocks)
         }

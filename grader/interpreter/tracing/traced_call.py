@@ -41,8 +41,8 @@ class TracedCall(InterpretedCall):
         ended = reply["error"] is not None and reply["error"]["kind"] in OUT_OF_TIME
         others = [self._run_with(fill, OTHER_SHARE)[0].traced for fill in OTHER_FILLS if not ended]
         room, reply["traced"] = MOST_STEPS, []
-        for number, one in enumerate(first.traced):
-            program = _program(one, [other[number].tracer for other in others if number < len(other)], room)
+        for number, traced in enumerate(first.traced):
+            program = _program(traced, [other[number].tracer for other in others if number < len(other)], room)
             room -= len(program.steps)
             reply["traced"].append(_as_json(program))
         return reply, blob
@@ -53,10 +53,10 @@ class TracedCall(InterpretedCall):
         return call, *call.run()
 
 
-def _program(one: _TracedLaunch, others: list[Tracer], room: int) -> TracedProgram:
-    steps, launch = described(one.tracer, others), one.launch
+def _program(traced: _TracedLaunch, others: list[Tracer], room: int) -> TracedProgram:
+    steps, launch = described(traced.tracer, others), traced.launch
     left_out = max(0, len(steps) - room)
-    return TracedProgram(launch.kernel, launch.line, launch.grid, one.program, steps[:room], left_out)
+    return TracedProgram(launch.kernel, launch.line, launch.grid, traced.program, steps[:room], left_out)
 
 
 def _as_json(program: TracedProgram) -> dict:
