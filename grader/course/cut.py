@@ -42,7 +42,7 @@ class Cut:
         with ":" at the same place. Raises ValueError where no input has it."""
         sizes = []
         for dimension, letter in enumerate(self.results[result]):
-            found = (_size(dimension, letter, self.inputs.get(name, []), one) for name, one in inputs.items())
+            found = (_size(dimension, letter, self.inputs.get(name, []), value) for name, value in inputs.items())
             size = next((size for size in found if size is not None), None)
             if size is None:
                 raise ValueError(f"the cut of {result} has a dimension {letter!r} that no input has")

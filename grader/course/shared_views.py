@@ -39,7 +39,7 @@ def shared_views(promise: StatedPromise, numbers: random.Random) -> list[SharedV
     """Returns at most MOST_VIEWS of the shared views that the promise permits, chosen by `numbers`; those in which the
     part has strides or a shape of its own come before those in which it is the whole."""
     found = []
-    inputs = [name for name, one in promise.arguments.items() if _may_share(one)]
+    inputs = [name for name, argument in promise.arguments.items() if _may_share(argument)]
     for whole, part in combinations(inputs, 2):
         if promise.arguments[whole].dtype == promise.arguments[part].dtype:
             for sizes, of_whole, of_part in _ways(promise, whole, part, numbers):
@@ -55,14 +55,14 @@ def _is_the_whole(promise: StatedPromise, view: SharedView) -> bool:
     return len(whole) == len(part) == 2 and view.layouts[view.part] == CONTIGUOUS
 
 
-def _may_share(one: Promised) -> bool:
+def _may_share(argument: Promised) -> bool:
     """Returns whether an argument is an input with its own values that may be contiguous and that is not stored to."""
-    rank = len(one.shape)
-    if not rank or one.is_filled or drawn_layouts.contiguous not in one.families:
+    rank = len(argument.shape)
+    if not rank or argument.is_filled or drawn_layouts.contiguous not in argument.families:
         return False
-    if not callable(one.values[0]):
+    if not callable(argument.values[0]):
         return False
-    data = one.values[0](*(1,) * rank)
+    data = argument.values[0](*(1,) * rank)
     return isinstance(data, Data) and not (data.is_output or data.together or data.made_by)
 
 
@@ -93,11 +93,11 @@ def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Rand
     """Yields calls in which both arguments have one shape: the part is the whole itself, or its transpose; with more
     than two dimensions, the whole with its first two exchanged."""
     first, second = promise.arguments[whole], promise.arguments[part]
-    most = min(one.most for one in promise.sizes.values() if not one.only)
+    most = min(size.most for size in promise.sizes.values() if not size.only)
     most = min(most, math.isqrt(MOST_ELEMENTS))
     side = numbers.randint(most // 2 + 1, most)
-    sizes = {name: one.fitting(side) for name, one in promise.sizes.items()}
-    shapes = [tuple(length(dimension, sizes) for dimension in one.shape) for one in (first, second)]
+    sizes = {name: size.fitting(side) for name, size in promise.sizes.items()}
+    shapes = [tuple(length(dimension, sizes) for dimension in argument.shape) for argument in (first, second)]
     if shapes[0] != shapes[1]:
         return
     rank = len(second.shape)
@@ -111,11 +111,11 @@ def _sizes(promise: StatedPromise, numbers: random.Random) -> Sizes:
     """Returns sizes of several blocks, and not too many elements."""
     room = int(MOST_ELEMENTS ** (1 / max(2, len(promise.sizes))))
     found = {}
-    for name, one in promise.sizes.items():
-        most = min(one.most, max(room, one.block + one.block // 2))
-        found[name] = one.fitting(numbers.randint(most // 2 + 1, most))
+    for name, size in promise.sizes.items():
+        most = min(size.most, max(room, size.block + size.block // 2))
+        found[name] = size.fitting(numbers.randint(most // 2 + 1, most))
     return found
 
 
 def _are_names(promise: StatedPromise, *given: Promised) -> bool:
-    return all(one.shape[0] in promise.sizes for one in given)
+    return all(argument.shape[0] in promise.sizes for argument in given)

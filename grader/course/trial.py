@@ -70,7 +70,7 @@ class Trial:
     @property
     def with_plain_layouts(self) -> Trial:
         """The same call with contiguous tensors, each with memory of its own."""
-        plain = (one.in_plain_layout if isinstance(one, Data) else one for one in self.data)
+        plain = (recipe.in_plain_layout if isinstance(recipe, Data) else recipe for recipe in self.data)
         return replace(self, data=tuple(plain))
 
     @property

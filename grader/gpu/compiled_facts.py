@@ -102,7 +102,7 @@ def facts_of(kernel: PlannedKernel, filename: str) -> Facts:
     """Returns the facts about a kernel that has the texts `ptx` and `ttgir`. `filename`: of the submission."""
     ptx, ttgir = kernel.texts.get("ptx", ""), kernel.texts.get("ttgir", "")
     tiles = TileSizes(ttgir, filename)
-    accesses = [replace(one, tile_bytes=tiles.at(place)) for place, one in _accesses(ptx, filename)]
+    accesses = [replace(access, tile_bytes=tiles.at(place)) for place, access in _accesses(ptx, filename)]
     cubin = kernel.cubin
     arrays = max((int(size) for size in ARRAY.findall(ptx)), default=0)
     spilled = max(0, cubin.stack_bytes - arrays)

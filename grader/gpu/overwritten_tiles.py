@@ -149,7 +149,7 @@ def _result(step: LaidOutOperation, given: list[Value]) -> Value:
         return replace(given[0], place=place if isinstance(place, int) else None)
     if step.name in SAME_PLACE:
         return given[0]
-    numbers = [one for one in given if isinstance(one, int)]
+    numbers = [number for number in given if isinstance(number, int)]
     return _number(step, numbers) if len(numbers) == len(given) else None
 
 

@@ -105,7 +105,7 @@ def _blocked(lists: dict[str, tuple], shape: tuple[int, ...]) -> TileLayout:
         for axis in lists["order"]:
             for _ in range(sizes[axis].bit_length() - 1):
                 step = reached[axis] if reached[axis] < shape[axis] else 0
-                found.append(tuple(step * (one == axis) for one in range(len(shape))))
+                found.append(tuple(step * (number == axis) for number in range(len(shape))))
                 reached[axis] *= 2
         return tuple(found)
 

@@ -44,7 +44,7 @@ def count_of_instructions(cubin: bytes) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        rows = [one.text for one in instructions("sass", _read(path), NO_FILE)]
+        rows = [instruction.text for instruction in instructions("sass", _read(path), NO_FILE)]
     return sum(not row.startswith(".L_") and "  NOP" not in row for row in rows)
 
 

@@ -85,7 +85,7 @@ def _print(folder: Folder, record: Record, hints: Hints, chosen: tuple[Hint, ...
     cause = record.cause if record.outcome == FAIL else ""
     if cause:
         _print_failure(out, folder)
-        if not any(cause in passage.causes for one in hints.levels for passage in one.passages):
+        if not any(cause in passage.causes for level in hints.levels for passage in level.passages):
             out.print(NOTHING_FITS, style="yellow", markup=False)
             out.print()
     for one in chosen:

@@ -148,5 +148,5 @@ def _right_ways(folder: Folder) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_ways(folder: Folder) -> Iterator[tuple[str, str]]:
-    for name, one in tables(folder).items():
-        yield name, one["wrong"]
+    for name, entry in tables(folder).items():
+        yield name, entry["wrong"]

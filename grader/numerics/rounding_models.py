@@ -153,7 +153,7 @@ def by_heads(result: torch.Tensor, of_heads: Callable[..., torch.Tensor], *given
     """
     found = torch.empty_like(result).flatten(0, 1)
     for heads in _few_heads(*given[:2]):
-        found[heads] = of_heads(*(one.flatten(0, 1)[heads] for one in given))
+        found[heads] = of_heads(*(values.flatten(0, 1)[heads] for values in given))
     return found.view(result.shape)
 
 

@@ -197,7 +197,7 @@ def _folders(args: list[str]) -> list[Folder]:
 def _refuse_misspelt(args: list[str]) -> None:
     """Raises UsageError for what is missing in exercises/, and names the exercise that is meant, as pytest cannot."""
     for path in (Path(arg.partition("::")[0]) for arg in args):
-        named = next((one for one in (path, *path.parents) if one.parent.name == "exercises"), None)
+        named = next((folder for folder in (path, *path.parents) if folder.parent.name == "exercises"), None)
         if path.exists() or named is None or not named.parent.is_dir():
             continue
         if not (folders := all_folders(named.resolve().parent.parent)):  # the folder exercises/ of another project

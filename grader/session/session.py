@@ -160,16 +160,16 @@ class Grading:
         return min(told or self.failures, key=lambda test: _directness(test, ordinary), default=None)
 
     def _is_contradicted(self, test: TestResult) -> bool:
-        others = (one.verdict for one in self.failures if one is not test and not one.hidden)
+        others = (failure.verdict for failure in self.failures if failure is not test and not failure.hidden)
         return is_contradicted(test.verdict, others)
 
     def conclude(self) -> None:
         """Adds to the diagnosis of values that nothing explains how small a step leads from a right call to a wrong."""
         diagnosis, history = self.diagnosis, self.run.history
         if diagnosis is not None and diagnosis.verdict.kind == "values" and not diagnosis.hidden:
-            open_ones = [one.verdict for one in self.failures if not one.hidden]
-            alike = [one for one in open_ones if one.wrong == diagnosis.verdict.wrong]
-            wrong = [trial for one in alike if (trial := history.trial_of(one)) is not None]
+            open_ones = [failure.verdict for failure in self.failures if not failure.hidden]
+            alike = [verdict for verdict in open_ones if verdict.wrong == diagnosis.verdict.wrong]
+            wrong = [trial for verdict in alike if (trial := history.trial_of(verdict)) is not None]
             right = history.right_trials[: self.right_in_the_open]
             diagnosis.verdict.said += filter(None, [smallest_step(right, wrong)])
 
@@ -298,7 +298,7 @@ class Session:
     def pytest_itemcollected(self, item: pytest.Function) -> None:
         grading = self._grading(item)
         if not grading.tests:  # all of the file count, however few of them are asked for
-            every = [one for one in item.parent.collect() if isinstance(one, pytest.Function)]  # type: ignore[union-attr]
+            every = [function for function in item.parent.collect() if isinstance(function, pytest.Function)]  # type: ignore[union-attr]
             grading.tests, grading.core_tests = len(every), sum(map(is_core, every))
 
     @pytest.hookimpl(tryfirst=True)

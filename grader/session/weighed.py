@@ -54,11 +54,11 @@ def as_lines(grading: Grading) -> Iterator[str]:
         yield "No explanation was weighed: nothing failed that a learner may read about."
         return
     yield "Explanations that were weighed, by the ids of their sentences:"
-    for one in found:
-        yield f"{one.candidate}: {one.lost or 'told'}"
-        yield f"    {one.text}"
-        yield f"    fits {_tests(one.fits)}; contradicted by {_tests(one.against)}"
-    fitting = {one.candidate for one in found}
+    for explanation in found:
+        yield f"{explanation.candidate}: {explanation.lost or 'told'}"
+        yield f"    {explanation.text}"
+        yield f"    fits {_tests(explanation.fits)}; contradicted by {_tests(explanation.against)}"
+    fitting = {explanation.candidate for explanation in found}
     refuted = {one for test in grading.failures if not test.hidden for one in test.verdict.refuted} - fitting
     if refuted:
         yield f"Fit no failed test: {', '.join(sorted(refuted))}"
@@ -75,7 +75,7 @@ def _why_lost(candidate: str, failures: list[TestResult], told: TestResult) -> s
     if not own:
         earlier = {_own(test) for test in failures if candidate in test.verdict.fitting}
         return f"not told, for where it fits another fits that comes before it: {', '.join(sorted(earlier))}"
-    others = {id(test): [one.verdict for one in failures if one is not test] for test in own}
+    others = {id(test): [failure.verdict for failure in failures if failure is not test] for test in own}
     if all(is_contradicted(test.verdict, others[id(test)]) for test in own):
         return "dropped, for other failed tests contradict it, or nothing explains them"
     if min(test.verdict.rank for test in own) > told.verdict.rank:

@@ -119,7 +119,7 @@ def is_number(value: Any) -> bool:
 def _bounded(value: Any) -> Any:
     """Returns the value; UNKNOWN for a number that is too large, and for a tuple of more than single values."""
     if type(value) is tuple:
-        return value if len(value) <= MOST_ITEMS and not any(isinstance(one, tuple) for one in value) else UNKNOWN
+        return value if len(value) <= MOST_ITEMS and not any(isinstance(item, tuple) for item in value) else UNKNOWN
     return UNKNOWN if isinstance(value, int) and abs(value) > MOST else value
 
 
@@ -156,7 +156,7 @@ def _subscript(reading: Reading, node: ast.Subscript, scope: NamesAt) -> Any:
     value = reading.value(node.value, scope)
     if isinstance(node.slice, ast.Slice):
         ends = [one and reading.value(one, scope) for one in (node.slice.lower, node.slice.upper, node.slice.step)]
-        place: Any = slice(*ends) if all(type(one) in (int, type(None)) for one in ends) else UNKNOWN
+        place: Any = slice(*ends) if all(type(end) in (int, type(None)) for end in ends) else UNKNOWN
     else:
         place = reading.value(node.slice, scope)
     return value[place] if type(value) is tuple and type(place) in (int, slice) else UNKNOWN
@@ -181,7 +181,7 @@ def _unary(reading: Reading, node: ast.UnaryOp, scope: NamesAt) -> Any:
 
 
 def _comparison(reading: Reading, node: ast.Compare, scope: NamesAt) -> Any:
-    values = [reading.value(one, scope) for one in (node.left, *node.comparators)]
+    values = [reading.value(part, scope) for part in (node.left, *node.comparators)]
     holds: Any = True
     for op, left, right in zip(node.ops, values, values[1:]):
         if type(op) not in COMPARISONS or not _can_be_compared(left, right):
@@ -212,7 +212,7 @@ def _joined(reading: Reading, node: ast.BoolOp, scope: NamesAt) -> Any:
     """Returns the truth of `and` and `or`; it may be known where some of its parts are not."""
     decides = isinstance(node.op, ast.Or)
     join = np.logical_or if decides else np.logical_and
-    values = [reading.value(one, scope) for one in node.values]
+    values = [reading.value(part, scope) for part in node.values]
     known = [value for value in values if is_number(value) or value is None]
     if len(known) == len(values):
         return join.reduce(np.broadcast_arrays(*(np.asarray(value, bool) for value in known)))
@@ -237,7 +237,7 @@ def _call(reading: Reading, node: ast.Call, scope: NamesAt) -> Any:
     if not is_whole:
         return UNKNOWN
     if name in MAKE_TENSORS:
-        named = {one.arg: reading.value(one.value, scope) for one in node.keywords if one.arg}
+        named = {keyword.arg: reading.value(keyword.value, scope) for keyword in node.keywords if keyword.arg}
         return _made(name, given, named)
     if name in OF_TENSORS and isinstance(node.func, ast.Attribute) and not node.keywords:
         value = reading.value(node.func.value, scope)
@@ -298,12 +298,12 @@ def _next_power_of_2(number: Any) -> Any:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cdiv": lambda a, b: -(-a // b), "constexpr": lambda a: a, "next_power_of_2": _next_power_of_2,
     "min": lambda *given: _least(given), "minimum": lambda a, b: _least((a, b)),
-    "max": lambda *given: -_least([-one for one in given]), "maximum": lambda a, b: -_least((-a, -b)),
+    "max": lambda *given: -_least([-value for value in given]), "maximum": lambda a, b: -_least((-a, -b)),
 }  # fmt: skip
 
 
 def _least(given: Sequence[Any]) -> Any:
-    whole = all(isinstance(one, int) for one in given)
+    whole = all(isinstance(value, int) for value in given)
     return min(given) if whole else np.minimum.reduce(np.broadcast_arrays(*given))
 
 

@@ -124,8 +124,8 @@ def all_refused(tree: ast.Module) -> list[Refused]:
     """Returns what the compiler's functions name and may not use, in the order of the text, MOST_REFUSED at most."""
     names = FileNames(tree)
     found: dict[tuple[int, int, str], Refused] = {}  # so that the same place in two bodies is named once
-    for one in chain.from_iterable(_Body(names, body).refused() for body in names.bodies):
-        found[one.line, one.column, one.sentence.text] = one
+    for name in chain.from_iterable(_Body(names, body).refused() for body in names.bodies):
+        found[name.line, name.column, name.sentence.text] = name
         if len(found) == MOST_REFUSED:
             break
     return sorted(found.values(), key=lambda refused: (refused.line, refused.column))
@@ -327,7 +327,7 @@ class _Body:
     def _no_value_has(self, node: Node, name: str) -> Refused:
         if name in SAID_IN_KERNELS:
             return self._refuse(KernelNames.IN_KERNELS, node, f".{name}", instead=SAID_IN_KERNELS[name])
-        if near := next((one for one in OF_TILES | OF_VALUES if one.lower() == name.lower()), ""):
+        if near := next((method for method in OF_TILES | OF_VALUES if method.lower() == name.lower()), ""):
             return self._refuse(KernelNames.NO_SUCH_ATTRIBUTE, node, f".{name}", near=near)
         return self._refuse(KernelNames.ATTRIBUTE, node, f".{name}")
 

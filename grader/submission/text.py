@@ -151,7 +151,7 @@ def launches_of(tree: ast.Module) -> list[LaunchText]:
 def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tuple[int, int]]:
     """Returns (number, line) for each place in kernels where one of these numbers is written."""
     inner = (one for node in ast.walk(tree) if _is_kernel(node) for part in node.body for one in ast.walk(part))
-    written = [(whole_number(one), one.lineno) for one in inner if isinstance(one, ast.Constant)]
+    written = [(whole_number(constant), constant.lineno) for constant in inner if isinstance(constant, ast.Constant)]
     return [(number, line) for number, line in written if number is not None and number in numbers]
 
 
@@ -179,7 +179,7 @@ def constant_of_arange(tree: ast.Module, line: int) -> str:
     arguments = [*kernel.args.posonlyargs, *kernel.args.args, *kernel.args.kwonlyargs]
     constants = {one.arg for one in arguments if one.annotation and "constexpr" in ast.unparse(one.annotation)}
     for call in calls_in_line(tree, line, "arange"):
-        names = [node.id for one in call.args for node in ast.walk(one) if isinstance(node, ast.Name)]
+        names = [node.id for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Name)]
         if names and constants.issuperset(names):
             return names[-1]
     return ""
@@ -212,7 +212,7 @@ def descriptors_made(tree: ast.Module) -> list[MadeDescriptor]:
         tensor = given.get(0, given.get("tensor", given.get("base")))
         block = given.get(1 if of_tensor else 3, given.get("block_shape"))
         made.append(MadeDescriptor(node.lineno, _short_text(tensor), _short_text(block)))
-    return sorted(made, key=lambda one: one.line)
+    return sorted(made, key=lambda descriptor: descriptor.line)
 
 
 def _names(function: ast.expr) -> tuple[str, str]:
@@ -247,14 +247,14 @@ def line_of_division(tree: ast.Module, line: int) -> int:
     statements = [node for node in ast.walk(kernel) if isinstance(node, ast.stmt)] if kernel is not None else []
     for node in sorted(statements, key=lambda node: node.lineno, reverse=True):
         parts = list(ast.walk(node.iter if isinstance(node, ast.For) else node))
-        stored = {one.id for one in parts if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        stored = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         here = covers(node, line) and not isinstance(node, ast.For | ast.FunctionDef)
         here |= isinstance(node, ast.For) and node.lineno == line
         if node.lineno > line or not here and not stored & used or isinstance(node, ast.FunctionDef):
             continue
-        if any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Div) for one in parts):
+        if any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) for part in parts):
             return node.lineno
-        used |= {one.id for one in parts if isinstance(one, ast.Name)}
+        used |= {part.id for part in parts if isinstance(part, ast.Name)}
     return 0
 
 

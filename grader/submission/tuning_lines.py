@@ -40,9 +40,9 @@ def _numbers(row: ast.Tuple | ast.List | ast.Call) -> list[str]:
     """Returns the numbers of a tuple, a list or a triton.Config as texts, sorted; [] for anything else."""
     values = row.elts if not isinstance(row, ast.Call) else []
     if is_method_call(row, "Config"):
-        dictionaries = (one for one in row.args if isinstance(one, ast.Dict))
-        values = [one for each in dictionaries for one in each.values] + [one.value for one in row.keywords]
-    numbers = [whole_number(one) for one in values]
+        dictionaries = (arg for arg in row.args if isinstance(arg, ast.Dict))
+        values = [value for each in dictionaries for value in each.values] + [keyword.value for keyword in row.keywords]
+    numbers = [whole_number(value) for value in values]
     return sorted(map(str, numbers)) if None not in numbers else []
 
 
@@ -105,7 +105,7 @@ def _asked_first(tree: ast.Module, value: ast.expr) -> ast.expr:
     """Returns the value that a name is assigned, alone or among several, and `f()` of `f() or ...`; else `value`."""
     if isinstance(value, ast.Name):
         for target, assigned in _assignments(tree):
-            if value.id in [getattr(one, "id", "") for one in getattr(target, "elts", [target])]:
+            if value.id in [getattr(element, "id", "") for element in getattr(target, "elts", [target])]:
                 value = assigned
                 break
     return value.values[0] if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or) else value
@@ -137,7 +137,7 @@ def _line(tree: ast.Module, scope: Scope, value: ast.expr, steps: int) -> int:
             for target, assigned in _assignments(where):
                 if isinstance(target, ast.Name) and target.id == value.id:
                     return _line(tree, where, assigned, steps - 1)
-                names = [getattr(one, "id", "") for one in getattr(target, "elts", ())]
+                names = [getattr(element, "id", "") for element in getattr(target, "elts", ())]
                 if value.id in names:
                     return _line_of_item(tree, where, assigned, names.index(value.id), steps - 1)
     if isinstance(value, ast.Call) and (function := _function(tree, value)) is not None:
@@ -174,4 +174,4 @@ def _returned(function: ast.FunctionDef) -> ast.expr:
     """Returns the value of the function's last `return` that has a value; the constant None where there is none."""
     returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
     values = [(node.lineno, node.value) for node in returns if node.value is not None]
-    return max(values, key=lambda one: one[0])[1] if values else ast.Constant(None)
+    return max(values, key=lambda candidate: candidate[0])[1] if values else ast.Constant(None)

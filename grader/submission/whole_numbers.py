@@ -35,8 +35,8 @@ def _constants(tree: ast.Module) -> dict[str, int]:
 
 def _bind(target: ast.expr, value: ast.expr, names: dict[str, int]) -> None:
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        for one, its in zip(target.elts, value.elts):
-            _bind(one, its, names)
+        for name, its in zip(target.elts, value.elts):
+            _bind(name, its, names)
     elif isinstance(target, ast.Name) and (number := _value(value, names)) is not None:
         names[target.id] = number
 

@@ -338,7 +338,7 @@ def accept_multiples(call: RecordedCall, elsewhere: Collection[str]) -> None:
     """
     for launch in launches_in(call.steps):
         kernel = call.kernels[launch.kernel]
-        names, values = list(kernel.recipe.signature), {one.name: one for one in launch.parameters}
+        names, values = list(kernel.recipe.signature), {parameter.name: parameter for parameter in launch.parameters}
         for (number, *inner), attributes in kernel.recipe.attrs:
             name = ".".join(map(str, (names[number] if number < len(names) else "", *inner)))
             for _, multiple in attributes:

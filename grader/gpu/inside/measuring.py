@@ -65,8 +65,8 @@ class SpeedRequest:
     @property
     def tensors(self) -> list[tuple[int, Data, TensorSpec]]:
         """Each tensor among the arguments: its position among all arguments, its recipe, and its layout in memory."""
-        recipes = [(place, one) for place, one in enumerate(self.recipes) if isinstance(one, Data)]
-        return [(place, one, spec) for (place, one), spec in zip(recipes, self.arguments, strict=True)]
+        recipes = [(place, recipe) for place, recipe in enumerate(self.recipes) if isinstance(recipe, Data)]
+        return [(place, recipe, spec) for (place, recipe), spec in zip(recipes, self.arguments, strict=True)]
 
 
 def slots_for(plan: Plan) -> int:
@@ -109,7 +109,7 @@ def fastest(plan: Plan, functions: Functions, speed: SpeedRequest) -> int:
         speed.config = config
         chains[str(config)] = plan_chain(plan, functions, speed, slots)
     found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
-    total = {name: sum(one.seconds[name] for one in found.rounds) for name in chains}
+    total = {name: sum(timed.seconds[name] for timed in found.rounds) for name in chains}
     return int(min(total, key=lambda name: total[name]))
 
 
@@ -166,8 +166,8 @@ def _results(
     plan: Plan, speed: SpeedRequest, buffers: Buffers, inputs: list[Argument]
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, Bound]]:
     """Yields for each result the call's output, the reference's, and the bound between them."""
-    for one, ref in zip(speed.exercise.results, speed.exercise.expected(inputs), strict=True):
-        yield buffers.view(plan.results[one.name]), ref, speed.bounds[one.name]
+    for result, ref in zip(speed.exercise.results, speed.exercise.expected(inputs), strict=True):
+        yield buffers.view(plan.results[result.name]), ref, speed.bounds[result.name]
 
 
 def _computes(speed: SpeedRequest) -> bool:

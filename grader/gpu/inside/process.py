@@ -138,7 +138,7 @@ def _check(
 
 def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]) -> tuple[dict, bytes]:
     exercise, seeds = _exercise(header), header["seeds"]
-    recipes = [from_json(one) for one in header["data"]]
+    recipes = [from_json(recipe) for recipe in header["data"]]
     fill = checking.drawn(recipes, arguments, seeds)
     results, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.written)
     dtype = getattr(torch, header["dtype"])
@@ -153,7 +153,7 @@ def _measure(
 ) -> tuple[dict, bytes]:  # fmt: skip
     exercise = _exercise(header)
     speed = measuring.SpeedRequest(
-        exercise, _bounds(header, exercise), [from_json(one) for one in header["data"]],
+        exercise, _bounds(header, exercise), [from_json(recipe) for recipe in header["data"]],
         getattr(torch, header["dtype"]), arguments, header["anchor"], header["config"], header["seed"],
         header["with_torch"], header["model"]["l2_bytes"], header["uuid"], budget=header.get("budget", math.inf),
     )  # fmt: skip

@@ -73,8 +73,8 @@ def measure(
     _warm_up(list(chains.values()), clocks)
     found = Measurement()
     while len(found.rounds) < rounds and not found.wrong:
-        one, found.wrong = _round(chains, flush, clocks, order)
-        found.rounds.append(one)
+        timed, found.wrong = _round(chains, flush, clocks, order)
+        found.rounds.append(timed)
     return found
 
 

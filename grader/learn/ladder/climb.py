@@ -103,15 +103,15 @@ class Climb:
         rates: list[float] = []
         found: dict[str, Timed | NotTimed] = {}
         for name, run in self._runs():
-            one, of_anchor = timed(run, self.trial, replays, self.anchor)
-            if name == YOURS and isinstance(one, NotTimed):
-                self.own_note = f"{run.submission.path.name}: {one.why}. Next: {judge_it(run)}"
+            rung, of_anchor = timed(run, self.trial, replays, self.anchor)
+            if name == YOURS and isinstance(rung, NotTimed):
+                self.own_note = f"{run.submission.path.name}: {rung.why}. Next: {judge_it(run)}"
             else:
-                found[name] = one
+                found[name] = rung
             rates += [of_anchor] if of_anchor else []
             figures.versions = run.process.versions or figures.versions
         figures.rate = sorted(rates)[len(rates) // 2] if rates else None
-        figures.rungs = _by_speed({name: at_one_clock(one, figures.rate) for name, one in found.items()})
+        figures.rungs = _by_speed({name: at_one_clock(rung, figures.rate) for name, rung in found.items()})
         return figures
 
     def kept(self) -> Figures | None:
@@ -121,7 +121,7 @@ class Climb:
         return still_true(figures, digests) if figures else None
 
     def without_own(self, figures: Figures) -> Figures:
-        return replace(figures, rungs={name: one for name, one in figures.rungs.items() if name != YOURS})
+        return replace(figures, rungs={name: rung for name, rung in figures.rungs.items() if name != YOURS})
 
     # ---- without a GPU --------------------------------------------------------------------------------------------
 
@@ -187,20 +187,20 @@ class Climb:
     def notes(self, figures: Figures | None, counts: dict[str, Counts | str]) -> list[str]:
         """Returns sentences about rungs without figures or with a note, and about the learner's kernel."""
         measured = figures.rungs.items() if figures else ()
-        lines = [f"{name}: not measured, {one.why}." for name, one in measured if isinstance(one, NotTimed)]
-        lines += [f"{name}: {one.note}." for name, one in measured if isinstance(one, Timed) and one.note]
+        lines = [f"{name}: not measured, {rung.why}." for name, rung in measured if isinstance(rung, NotTimed)]
+        lines += [f"{name}: {rung.note}." for name, rung in measured if isinstance(rung, Timed) and rung.note]
         lines += [f"{name}: not counted. {one.rstrip('.')}." for name, one in counts.items() if isinstance(one, str)]
         if isinstance(self.device, str) and figures is None:
             lines.append("How fast they are is measured on a GPU; no figures are kept with this ladder.")
         return lines + ([self.own_note] if self.own_note else [])
 
 
-def at_one_clock(one: Timed | NotTimed, anchor: float | None) -> Timed | NotTimed:
+def at_one_clock(rung: Timed | NotTimed, anchor: float | None) -> Timed | NotTimed:
     """Returns the figures with share * `anchor`, the anchor's rate, as the rate; unchanged if there is none.
 
     Else a change of the GPU's clock between two rungs could make the slower rung look faster.
     """
-    return replace(one, rate=one.share * anchor) if isinstance(one, Timed) and anchor is not None else one
+    return replace(rung, rate=rung.share * anchor) if isinstance(rung, Timed) and anchor is not None else rung
 
 
 def _by_speed(found: dict[str, Timed | NotTimed]) -> dict[str, Timed | NotTimed]:
@@ -209,8 +209,8 @@ def _by_speed(found: dict[str, Timed | NotTimed]) -> dict[str, Timed | NotTimed]
     if not isinstance(own, Timed):
         return found
     placed: dict[str, Timed | NotTimed] = {}
-    for name, one in found.items():
-        if YOURS not in placed and isinstance(one, Timed) and one.rate > own.rate:
+    for name, rung in found.items():
+        if YOURS not in placed and isinstance(rung, Timed) and rung.rate > own.rate:
             placed[YOURS] = own
-        placed[name] = one
+        placed[name] = rung
     return {**placed, YOURS: placed.get(YOURS, own)}

@@ -129,13 +129,13 @@ def _draw(folder: Folder, climb: Climb, figures: Figures | None, path: Path) -> 
     from grader.show.curves import YOURS
     from grader.show.terminal import console
 
-    measured = {name: one for name, one in figures.rungs.items() if isinstance(one, Timed)} if figures else {}
+    measured = {name: rung for name, rung in figures.rungs.items() if isinstance(rung, Timed)} if figures else {}
     if figures is None or not measured:
         raise click.ClickException("There is no picture: no rung was measured, here or elsewhere.")
     keep_caches_in(folder.root)
     from grader.show.ladder_svg import ladder_svg
 
-    bars = [(name, one.share, f"{figure_text(one.rate)} {figures.unit}") for name, one in measured.items()]
+    bars = [(name, rung.share, f"{figure_text(rung.rate)} {figures.unit}") for name, rung in measured.items()]
     title = f"{folder.id.replace('_', ' ')}, {figures.call}"
     text = ladder_svg(title, bars, f"{figures.gpu}, {figures.date}", figures.anchor, own=YOURS)
     try:

@@ -264,7 +264,7 @@ def _unwritten(verdict: Verdict) -> str:
     """Returns the first element that no program wrote, if this is the mistake, or else ""."""
     from grader.explain.unwritten import Unwritten
 
-    counted = next((one.evidence for one in verdict.said if one.sentence is Unwritten.COUNT), None)
+    counted = next((sentence.evidence for sentence in verdict.said if sentence.sentence is Unwritten.COUNT), None)
     if counted is not None:
         return f"{counted['name']}{list(_numbers(counted['index']))}"
     said = _first_wrong(verdict)
@@ -286,7 +286,7 @@ def _line(verdict: Verdict) -> int:
 
 def _found(verdict: Verdict, name: str) -> Value | None:
     """Returns the evidence of this name in the first sentence that has it; None if there is none."""
-    return next((one.evidence[name] for one in verdict.said if name in one.evidence), None)
+    return next((sentence.evidence[name] for sentence in verdict.said if name in sentence.evidence), None)
 
 
 def failed_without_values(folder: Folder, module: ModuleType) -> bool:
