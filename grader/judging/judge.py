@@ -18,14 +18,13 @@ from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED, V
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, PackedPlan
 from grader.judging import amd_code, on_gpu
-from grader.judging.compiler_races import compiler_race
-from grader.judging.early_failures import not_ended
+from grader.judging.early_failures import Unpromised, not_ended, refused_call
 from grader.judging.in_interpreter import Interpreted
 from grader.judging.in_samples import PROGRAMS, sampled, wrong_in_a_sample
 from grader.judging.likely_causes import LikelyCauses
-from grader.judging.measured_speed import MeasuredSpeed
-from grader.judging.refused_calls import Unpromised, refused_call
+from grader.judging.orders_of_warps import compiler_race
 from grader.judging.run import Run
+from grader.judging.speed_samples import MeasuredSpeed
 from grader.judging.uses import ALWAYS, ON_A_GPU, Use
 from grader.judging.work_ahead import in_turns
 from grader.numerics.arguments import Argument, Recipe

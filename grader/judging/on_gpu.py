@@ -10,8 +10,8 @@ from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict
 from grader.gpu.answers import Replayed, Summary
 from grader.gpu.plan import PackedPlan, Plan
 from grader.gpu.pool.replay_process import ReplayEnded
-from grader.judging.compiler_races import compiler_race
 from grader.judging.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
+from grader.judging.orders_of_warps import compiler_race
 from grader.judging.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, to_json
 from grader.numerics.comparison import compare
