@@ -67,7 +67,7 @@ class DrawnTrials:
         found: list[UnpromisedDraw] = []
         for seed in self._seeds if error else []:
             found += unpromised_draws(self.promise, seed, self.name, after + len(found))
-        return [(self.of(one.call), Unpromised(one.because, error)) for one in found]
+        return [(self.of(draw.call), Unpromised(draw.because, error)) for draw in found]
 
     @cached_property
     def _of_file(self) -> list[int]:

@@ -83,7 +83,7 @@ def _after_a_trial(
     number of trials.
     """
     lines = configurations.launched_lines(call)
-    updated = list(dict.fromkeys(name for one in first.launches if one.line in lines for name in one.updated))
+    updated = list(dict.fromkeys(name for launch in first.launches if launch.line in lines for name in launch.updated))
     if not updated:
         return None
     wrong = interpreted.wrong_after_a_trial(trial, inputs)

@@ -147,8 +147,8 @@ class PeakBytes(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         result = operation(*args, **(kwargs or {}))
-        self._living = {place: one for place, one in self._living.items() if not one[0].expired()}
-        given = {one.untyped_storage()._cdata for one in _tensors([*args, *(kwargs or {}).values()])}
+        self._living = {place: living for place, living in self._living.items() if not living[0].expired()}
+        given = {argument.untyped_storage()._cdata for argument in _tensors([*args, *(kwargs or {}).values()])}
         for tensor in _tensors([result]):
             storage = tensor.untyped_storage()
             if storage._cdata not in given:  # a view, or what is changed in place, is its argument's memory

@@ -86,13 +86,13 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
     configs = call.usable_configs[:1] or [0]
     kernels = kernels_of(call, configs[0])
     while configs:
-        one = replace(trial, config=configs.pop(0))
-        reply = run.sample(one, inputs, own, programs)
+        single = replace(trial, config=configs.pop(0))
+        reply = run.sample(single, inputs, own, programs)
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
             id = UNJUDGED if known and kernels not in known else NOT_RUN
             return Verdict(SKIPPED, id, note=TOO_LONG)
-        believing = partial(run.sample, one, inputs, own, programs, believe=True)
-        found, results = interpreted.without_values(one, inputs, reply, shapes, believing)
+        believing = partial(run.sample, single, inputs, own, programs, believe=True)
+        found, results = interpreted.without_values(single, inputs, reply, shapes, believing)
         if found is None:
             of_results = (_of_result(*pair, tables) for pair in zip(results, reply.sampled))
             found = next(filter(None, of_results), None)
@@ -118,7 +118,7 @@ def kernels_of(call: RecordedCall, config: int) -> Kernels:
 
 def _shapes_of(exercise: Exercise, inputs: list[Argument]) -> list[tuple[int, ...]]:
     """Returns the shapes of the results. The reference could always tell them, but torch takes a second for that."""
-    cut, names = Cut.of(exercise.cut), [one.name for one in exercise.results]
+    cut, names = Cut.of(exercise.cut), [result.name for result in exercise.results]
     tensors = dict(tensors_of(exercise.arguments, inputs))
     if set(names) <= set(tensors) | set(cut.results):
         return [tuple(tensors[name].shape) if name in tensors else cut.shape(name, tensors) for name in names]
@@ -133,7 +133,7 @@ def _others(run: Run, reply: Reply) -> list[int]:
 
 def _note(reply: Reply, values: bool) -> str:
     total = math.prod(reply.launches[-1].grid) if reply.launches else 0
-    run = max((one.programs for one in reply.sampled), default=0)
+    run = max((result.programs for result in reply.sampled), default=0)
     judged = "right" if values and len(reply.launches) == 1 else "in bounds"
     if not run:
         return NEEDS_GPU
@@ -243,7 +243,7 @@ def _stored(sampled: Sampled) -> Stored:
         index[dim], rest = rest // stride, rest % stride
         inside &= index[dim] < size
     inside &= rest == 0
-    return Stored([one[inside] for one in index], sampled.programs_of[inside], sampled.values[inside])
+    return Stored([axis[inside] for axis in index], sampled.programs_of[inside], sampled.values[inside])
 
 
 def _by_program(stored: Stored) -> list[tuple[int, Stored]]:
@@ -252,14 +252,14 @@ def _by_program(stored: Stored) -> list[tuple[int, Stored]]:
     numbers = runs.unique().tolist()
     if len(numbers) < len(runs):
         return [(program, _of_program(stored, program)) for program in numbers]
-    parts = zip(*(one.split(lengths.tolist()) for one in (stored.programs, stored.values, *stored.index)))
+    parts = zip(*(values.split(lengths.tolist()) for values in (stored.programs, stored.values, *stored.index)))
     found = ((int(programs[0]), Stored(list(index), programs, values)) for programs, values, *index in parts)
     return sorted(found, key=lambda pair: pair[0])
 
 
 def _of_program(stored: Stored, program: int) -> Stored:
     mine = (stored.programs == program).nonzero().flatten()
-    return Stored([one[mine] for one in stored.index], stored.programs[mine], stored.values[mine])
+    return Stored([axis[mine] for axis in stored.index], stored.programs[mine], stored.values[mine])
 
 
 def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict | None:
@@ -322,7 +322,7 @@ def _is_next(mine: Stored, first: int, count: int) -> bool:
 def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
     """Returns the failure of offsets that overflow and coincide: some elements get several values, others none."""
     name = evidence.returns
-    written = sum(one.written for one in evidence.reply.traffic if one.argument == name)
+    written = sum(traffic.written for traffic in evidence.reply.traffic if traffic.argument == name)
     times = written // max(sampled.values.element_size(), 1)
     if not evidence.reply.overflows or times <= sampled.stored:
         return None
@@ -346,7 +346,7 @@ def _wrong(
     parts, places = _parts(letters, mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED and mine.values.numel() > 2 * FEW:
         ends = torch.cat([torch.arange(FEW), torch.arange(-FEW, 0)])
-        mine = Stored([one[ends] for one in mine.index], mine.programs[ends], mine.values[ends])
+        mine = Stored([axis[ends] for axis in mine.index], mine.programs[ends], mine.values[ends])
         parts, places = _parts(letters, mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED:
         return None

@@ -57,12 +57,12 @@ class Judge:
     def _work_ahead(self, uses: list[Use]) -> None:
         least = ALWAYS if self.run.replays is None else ON_A_GPU
         compiled = [use for use in uses if use.compiled_where >= least]
-        recorded = [one for use in uses if use.is_recorded_ahead for one in use.foreseen(self)]
+        recorded = [call for use in uses if use.is_recorded_ahead for call in use.foreseen(self)]
         self.run.record_in_drawn_order(recorded, between=lambda: self.compile_ahead(compiled))
 
     def compile_ahead(self, uses: list[Use]) -> None:
         """Begins to compile the calls of these uses, on cores that are idle: each is compiled sooner or later."""
-        foreseen = [one for use in uses for one in use.foreseen(self)]
+        foreseen = [call for use in uses for call in use.foreseen(self)]
         self.run.compile_ahead(in_turns(foreseen) if processes_here() > 1 else foreseen)
 
     def cancel_if_wrong(self, verdict: Verdict) -> Verdict:

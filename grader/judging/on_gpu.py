@@ -105,7 +105,7 @@ def asked_of(trial: Trial) -> dict:
     return {
         "data": [to_json(recipe) for recipe in trial.data],
         "dtype": str(trial.dtype).removeprefix("torch."),
-        "bounds": {one.name: one.bound if isinstance(one.bound, str) else "" for one in wanted_of(trial)},
+        "bounds": {result.name: result.bound if isinstance(result.bound, str) else "" for result in wanted_of(trial)},
     }
 
 

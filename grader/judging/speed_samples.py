@@ -136,7 +136,7 @@ def _measured(run: Run, trial: Trial, packed: PackedPlan, anchor: str, gate: Gat
                 return speed.no_valid_rounds(sample.why_invalid)
             continue
         samples.append(sample)
-        shares = [one.share for one in samples]
+        shares = [timed.share for timed in samples]
         decision = _decision(earlier, shares, gate.share)
         if decision.outcome != MORE:
             break
