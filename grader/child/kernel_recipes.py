@@ -79,8 +79,8 @@ class Kernel(LazyKernel):
             return f"{type(error).__name__}: {error}"[:MOST_TEXT]
         if getattr(memory, "is_cuda", False) and memory.nbytes >= size:
             return ""
-        found = f"{memory.nbytes} on {memory.device}" if hasattr(memory, "nbytes") else type(memory).__name__
-        return f"TypeError: the allocator is asked for {size} bytes on the GPU, and returns {found}"
+        returned = f"{memory.nbytes} on {memory.device}" if hasattr(memory, "nbytes") else type(memory).__name__
+        return f"TypeError: the allocator is asked for {size} bytes on the GPU, and returns {returned}"
 
     @cached_property
     def name(self) -> str:
@@ -117,7 +117,7 @@ class Kernel(LazyKernel):
             "attrs": [[list(path), _as_json(value)] for path, value in attributes],
             "options": self.options,
             "scopes": _scopes(self.src),
-            "fields": [found for number, kind in typed for found in _fields(kind, [number])],
+            "fields": [field for number, kind in typed for field in _fields(kind, [number])],
             "symbol": _symbol(self.src),
         }
 

@@ -169,10 +169,10 @@ class LaunchRecorder:
         if not has_no_memory(tensor):
             self._refuse(f"{what} lies in the CPU's memory, where a GPU's kernel cannot reach it: allocate it "
                                 "on the input's device, with device=x.device")  # fmt: skip
-        found = self._addresses.get(tensor.untyped_storage()._cdata)
-        if found is not None:
+        place = self._addresses.get(tensor.untyped_storage()._cdata)
+        if place is not None:
             memory = tensor.untyped_storage().nbytes()  # torch lets a view without elements begin behind it
-            return {"buffer": found[1], "offset": min(_bytes_before(tensor), memory)}
+            return {"buffer": place[1], "offset": min(_bytes_before(tensor), memory)}
         if not name:
             self._refuse(f"{what} is memory that this call neither got nor allocated")
         if not tensor.untyped_storage().nbytes():

@@ -77,8 +77,8 @@ class LearnerFile:
     def constants(self) -> dict[str, int]:
         """Returns the module's integers with upper-case names, as BLOCK_M, by name."""
         names = vars(self.module).items() if self.module else ()
-        found = {name: value for name, value in names if name.isupper() and type(value) is int}
-        return {name: value for name, value in list(found.items())[:MOST_NAMES] if abs(value) < 1 << 48}
+        constants = {name: value for name, value in names if name.isupper() and type(value) is int}
+        return {name: value for name, value in list(constants.items())[:MOST_NAMES] if abs(value) < 1 << 48}
 
     def entry(self, name: str, arguments: int) -> Callable[..., Any]:
         """Returns the entry function. Raises Rejected if it is missing or does not take this many arguments."""
@@ -149,13 +149,13 @@ class LearnerFile:
     @cached_property
     def _assignments(self) -> list[tuple[ast.stmt, set[str], set[str]]]:
         """The file's assignments, each with the names that it uses and the names that it assigns."""
-        found: list[tuple[ast.stmt, set[str], set[str]]] = []
+        assignments: list[tuple[ast.stmt, set[str], set[str]]] = []
         for statement in self._statements:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value:
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
                 stored = {name for target in targets for name in _names_in(target)}
-                found.append((statement, _names_in(statement), stored))
-        return found
+                assignments.append((statement, _names_in(statement), stored))
+        return assignments
 
     # ---- failures ---------------------------------------------------------------------------------------
 

@@ -184,5 +184,5 @@ class _Process(PythonWorker):
         except OSError:
             return ""
         lines = [line for line in said.splitlines() if line.strip()]
-        found = next((line for line in lines if "Assertion" in line or "LLVM ERROR" in line), (lines or [""])[-1])
-        return one_line(found[:MOST_SAID])
+        words = next((line for line in lines if "Assertion" in line or "LLVM ERROR" in line), (lines or [""])[-1])
+        return one_line(words[:MOST_SAID])

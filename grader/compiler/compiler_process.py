@@ -132,8 +132,8 @@ class _Compilation:
     def _diagnosis(self) -> str:
         """Returns MLIR's first error on stderr, or the pass that failed without an error; "" if there is neither."""
         said = SAID.read_text(errors="replace")
-        errors = (found[1] for found in ERROR.finditer(said) if not found[1].startswith(SAYS_NOTHING))
-        failed = (f"the pass {found[1]} failed" for found in FAILED_PASS.finditer(said))
+        errors = (match[1] for match in ERROR.finditer(said) if not match[1].startswith(SAYS_NOTHING))
+        failed = (f"the pass {match[1]} failed" for match in FAILED_PASS.finditer(said))
         return next(errors, next(failed, ""))
 
 

@@ -149,7 +149,7 @@ class _Search:
         them; none where every layout leads there: the branch asks for none."""
         kinds = {name: argument.values[0] for name, argument in self.promise.arguments.items() if argument.shape}
         call, asks = replace(call, values=call.values | kinds), False
-        found = []
+        calls = []
         for _ in range(EACH):
             varied = call
             for name in self._in_any_order(call.layouts):
@@ -161,8 +161,8 @@ class _Search:
                     asks = True
             if varied is call:
                 varied = self._with_one_layout_for_all(call) or call
-            found += [varied] * (varied is not call)
-        return found if asks else []
+            calls += [varied] * (varied is not call)
+        return calls if asks else []
 
     def _layouts_of(self, name: str) -> Iterator[Layout]:
         argument = self.promise.arguments[name]
@@ -260,13 +260,13 @@ class _Search:
 
     def _all_sizes(self, call: DrawnCall) -> dict[str, Any]:
         """Returns many values of all sizes; each power of two is as likely as any other."""
-        found, draw = {}, np.random.default_rng(self.numbers.getrandbits(32))
+        sizes, draw = {}, np.random.default_rng(self.numbers.getrandbits(32))
         for name, size in self.promise.sizes.items():
             least, most = math.log(max(1, size.least)), math.log(carried_out(size) + 1)
-            found[name] = (
+            sizes[name] = (
                 draw.choice(size.only, AT_ONCE) if size.only else np.exp(draw.uniform(least, most, AT_ONCE)).astype(int)
             )
-        return found
+        return sizes
 
     def _with_other_sizes(self, call: DrawnCall, sizes: dict[str, Any]) -> Iterator[DrawnCall]:
         """Yields a call with sizes out of these arrays, for which the fewest conditions are missing."""

@@ -299,18 +299,18 @@ def _empty_blocks(promise: StatedPromise, numbers: random.Random) -> list[Draft]
             size = block * min(stated.limit // stated.block, MANY_BLOCKS) - numbers.randint(1, SMALL)
             sizes = {other: of_other.fitting(2) for other, of_other in promise.sizes.items()} | {name: size}
             row = _without_sizes(promise) | _in_family(promise, drawn_layouts.contiguous) | {BLOCKS: 1}
-            drafts.append(Draft(row | {axis: found[0] for axis, found in kinds.items()}, sizes=sizes))
+            drafts.append(Draft(row | {axis: fitting[0] for axis, fitting in kinds.items()}, sizes=sizes))
     return drafts
 
 
 def _half_alike(promise: StatedPromise, name: str) -> Row:
     """Returns, for each argument with rows of this size, the kinds of values in which half of a row is one number."""
-    found = {
+    alike = {
         ("kind", argument): [kind for kind in one.values if callable(kind) and _is_half_alike(kind, len(one.shape))]
         for argument, one in promise.arguments.items()
         if one.shape[-1:] == (name,)
     }
-    return {axis: kinds for axis, kinds in found.items() if kinds}
+    return {axis: kinds for axis, kinds in alike.items() if kinds}
 
 
 def _is_half_alike(kind: Callable, rank: int) -> bool:

@@ -300,13 +300,13 @@ def _ordinary(promise: StatedPromise) -> dict[str, Kind]:
 
 def _largest_options(promise: StatedPromise) -> dict[str, Kind]:
     """Returns for each number that may be left out the largest that it may be, since it may be cut as a size may be."""
-    found: dict[str, Kind] = {}
+    options: dict[str, Kind] = {}
     for name, argument in promise.arguments.items():
         numbers = [kind.number for kind in argument.values if isinstance(kind, FixedNumber)]
         largest = max((number for number in numbers if isinstance(number, int | float)), default=None)
         if numbers[:1] == [None] and largest is not None:
-            found[name] = FixedNumber(largest)
-    return found
+            options[name] = FixedNumber(largest)
+    return options
 
 
 def _sampled_kinds(promise: StatedPromise, numbers: random.Random) -> dict[str, Kind]:

@@ -109,8 +109,8 @@ def mistakes_of(folder: Folder) -> Iterator[Mistake]:
 def causes_of(folder: Folder, loses: str | None = None) -> frozenset[str]:
     """Returns the ids of the causes that are this exercise's own; `loses`: of those that lose "digits" or "range"."""
     stated = _with_a_sentence(folder).values()
-    found = {_cause(table) for table in stated if loses is None or table.get("loses", "") == loses}
-    return frozenset(found | (set(advice_of(folder).alone.values()) if loses is None else set()))
+    causes = {_cause(table) for table in stated if loses is None or table.get("loses", "") == loses}
+    return frozenset(causes | (set(advice_of(folder).alone.values()) if loses is None else set()))
 
 
 def causes_that_hints_help_with(folder: Folder) -> frozenset[str]:

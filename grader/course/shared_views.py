@@ -38,13 +38,13 @@ class SharedView:
 def shared_views(promise: StatedPromise, numbers: random.Random) -> list[SharedView]:
     """Returns at most MOST_VIEWS of the shared views that the promise permits, chosen by `numbers`; those in which the
     part has strides or a shape of its own come before those in which it is the whole."""
-    found = []
+    views = []
     inputs = [name for name, argument in promise.arguments.items() if _may_share(argument)]
     for whole, part in combinations(inputs, 2):
         if promise.arguments[whole].dtype == promise.arguments[part].dtype:
             for sizes, of_whole, of_part in _ways(promise, whole, part, numbers):
-                found.append(SharedView(whole, part, sizes, {whole: of_whole, part: of_part}))
-    shuffled = numbers.sample(found, len(found))
+                views.append(SharedView(whole, part, sizes, {whole: of_whole, part: of_part}))
+    shuffled = numbers.sample(views, len(views))
     higher = [view for view in shuffled if len(promise.arguments[view.part].shape) > 2]
     others = [view for view in shuffled if view not in higher]
     return sorted(others + higher[:MOST_OF_HIGHER_RANK], key=lambda view: _is_the_whole(promise, view))[:MOST_VIEWS]
@@ -110,11 +110,11 @@ def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Rand
 def _sizes(promise: StatedPromise, numbers: random.Random) -> Sizes:
     """Returns sizes of several blocks, and not too many elements."""
     room = int(MOST_ELEMENTS ** (1 / max(2, len(promise.sizes))))
-    found = {}
+    sizes = {}
     for name, size in promise.sizes.items():
         most = min(size.most, max(room, size.block + size.block // 2))
-        found[name] = size.fitting(numbers.randint(most // 2 + 1, most))
-    return found
+        sizes[name] = size.fitting(numbers.randint(most // 2 + 1, most))
+    return sizes
 
 
 def _are_names(promise: StatedPromise, *given: Promised) -> bool:

@@ -30,8 +30,8 @@ class UnpromisedDraw:
 def unpromised_draws(promise: StatedPromise, seed: int, test: str, after: int) -> list[UnpromisedDraw]:
     """Returns the calls of a run with this seed; their numbers begin after `after`."""
     numbers = random.Random(seed_for(seed, test, "unpromised"))
-    found = [drawn for name in promise.arguments for drawn in _of(promise, name, numbers)]
-    return [replace(drawn, call=replace(drawn.call, number=number)) for number, drawn in enumerate(found, after + 1)]
+    draws = [drawn for name in promise.arguments for drawn in _of(promise, name, numbers)]
+    return [replace(drawn, call=replace(drawn.call, number=number)) for number, drawn in enumerate(draws, after + 1)]
 
 
 def _of(promise: StatedPromise, name: str, numbers: random.Random) -> Iterator[UnpromisedDraw]:

@@ -113,10 +113,10 @@ def _gpu(say: Callable[[str], None]) -> FoundGpu:
     from grader.gpu.device import driver_device, model_here
     from grader.show.terminal import busy
 
-    found = examine_gpu(lambda name, found, good: say(_line(name, found, good, "")), busy)
-    if found.usable and (root := course_here()):
+    gpu = examine_gpu(lambda name, found, good: say(_line(name, found, good, "")), busy)
+    if gpu.usable and (root := course_here()):
         say(_line("gates", gates_line(root, all_folders(root), model_here(driver_device()).name), True, ""))
-    return found
+    return gpu
 
 
 def judged_here(gpu: FoundGpu) -> list[str]:

@@ -72,10 +72,10 @@ class Scope:
         """Returns the bindings of the name that an expression here sees; none for a builtin or an unknown name."""
         if self.elsewhere.get(name) is ast.Global:
             return self.module.bindings(name)
-        found = self.names.get(name, self.stars)
-        if self.around is None or (found and not self.is_class):
-            return found
-        return [*found, *self.around.bindings(name)]  # a class takes a name that it has not bound yet from around it
+        bindings = self.names.get(name, self.stars)
+        if self.around is None or (bindings and not self.is_class):
+            return bindings
+        return [*bindings, *self.around.bindings(name)]  # a class takes a name that it has not bound yet from around it
 
     def bind(self, name: str, binding: Binding) -> None:
         if binding.is_star:

@@ -113,10 +113,10 @@ def _of_an_operator(message: str, frames: list[FrameType], node: ast.BinOp | ast
     given = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.target, node.value]
     if "cannot add pointers together" in message:
         return f"no sum: {_short(given[0])}: {_short(given[1])}"
-    found = OPERANDS.search(message)
-    if found is None:
+    match = OPERANDS.search(message)
+    if match is None:
         return ""
-    kinds = [kind.rpartition(".")[2].replace("float", "fp") for kind in found.groups() if not POINTER.search(kind)]
+    kinds = [kind.rpartition(".")[2].replace("float", "fp") for kind in match.groups() if not POINTER.search(kind)]
     if len(kinds) < 2:
         address = _short(_address(given, frames))
         is_offset = kinds and isinstance(node.op, ast.Add | ast.Sub) and kinds[0].startswith(("fp", "bfp"))

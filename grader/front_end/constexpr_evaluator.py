@@ -339,9 +339,9 @@ class Evaluation:
             is_among = isinstance(compared, (ast.In, ast.NotIn))
             if not is_identity and not (has_equality(left, is_among) and has_equality(right)):
                 refuse(node, NO_EQUALITY)
-            found = COMPARED[type(compared)](left, right)
-            if number == len(node.ops) or not found:
-                return found  # two constexpr values give a third
+            outcome = COMPARED[type(compared)](left, right)
+            if number == len(node.ops) or not outcome:
+                return outcome  # two constexpr values give a third
             left = right
 
     def _value_ifexp(self, node: ast.IfExp) -> Any:

@@ -58,20 +58,20 @@ class FileScope:
         told: [name, 1 for a constexpr, value] for each name, as recipes tell them.
         """
         around = self.scopes.seen_by(function)
-        found, absent = {}, set()
+        values, absent = {}, set()
         for one in told:
             is_own = self.scopes.is_own(one[0], function)
             if "absent" in one[2]:
                 self._check_absent(one[0], around)
                 absent.add(one[0])
             else:
-                found[one[0]] = self._checked(one[0], self.scopes.module if is_own else around, one, is_own)
-        for name in self._names_in(function) - found.keys() - absent:
+                values[one[0]] = self._checked(one[0], self.scopes.module if is_own else around, one, is_own)
+        for name in self._names_in(function) - values.keys() - absent:
             self._check_stars(name, at_last(around.bindings(name)))
             value = self.certain(name, around, self.constants)
             if value is not UNKNOWN:
-                found[name] = value
-        return found
+                values[name] = value
+        return values
 
     def _names_in(self, function: ast.FunctionDef) -> set[str]:
         """Returns the names that the function takes from scopes around it."""
@@ -170,8 +170,8 @@ class FileScope:
 
     def _possible(self, value: Callable[[Mapping[str, int]], Any]) -> list[Any]:
         """Returns the value with the constants of this call, and with the file's own, which a branch may have kept."""
-        found = [value(self.constants)]
-        return [*found, value({})] if self.constants else found
+        candidates = [value(self.constants)]
+        return [*candidates, value({})] if self.constants else candidates
 
     def _of(self, binding: Binding, known: Mapping[str, int]) -> Any:
         """Returns the value that a binding gives; UNKNOWN if the tree does not tell it."""

@@ -98,8 +98,8 @@ def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
 
 def _block_at_address(message: str, node: ast.AST | None) -> str:
     """Returns the message about tl.store(z_ptr, z, mask), with the pointer that Triton does not name."""
-    found = BLOCK_AT_ADDRESS.search(message)
-    if found is None or not isinstance(node, ast.Call):
+    match = BLOCK_AT_ADDRESS.search(message)
+    if match is None or not isinstance(node, ast.Call):
         return ""
     function = node.func
     if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
@@ -107,7 +107,7 @@ def _block_at_address(message: str, node: ast.AST | None) -> str:
     given = {keyword.arg: keyword.value for keyword in node.keywords}
     pointer = node.args[0] if node.args else given.get("pointer")
     is_method = function.value.id != "tl"  # z_ptr.store(z), or Triton's language under another name
-    return "" if pointer is None or is_method else f"a block at one address: {found[1]} of {_text_of(pointer)}"
+    return "" if pointer is None or is_method else f"a block at one address: {match[1]} of {_text_of(pointer)}"
 
 
 def _operands(message: str, frames: list[FrameType], node: ast.AST | None) -> str:

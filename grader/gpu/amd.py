@@ -54,8 +54,8 @@ def _accesses(assembly: str, filename: str) -> Iterator[tuple[tuple[int, int], G
         if said := LINE.match(text):
             of_calls = said.groups()[:3], said.groups()[3:]  # of an inlined function, and where it is called
             place = next(((int(line), int(at)) for file, line, at in of_calls if file == filename), place)
-        elif (found := ACCESS.match(text)) and (size := _bytes_of(found[2])):
-            yield place, GlobalAccess(found[1], size, place[0])
+        elif (match := ACCESS.match(text)) and (size := _bytes_of(match[2])):
+            yield place, GlobalAccess(match[1], size, place[0])
 
 
 def _bytes_of(moved: str) -> int:

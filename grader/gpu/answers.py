@@ -93,8 +93,8 @@ class Measurement:
 
     def seconds(self, chain: str) -> float:
         """Returns the seconds of one call of a chain, the median of the valid rounds; nan where none has timed it."""
-        found = [timed.seconds[chain] for timed in self.valid if chain in timed.seconds]
-        return statistics.median(found) if found else math.nan
+        seconds = [timed.seconds[chain] for timed in self.valid if chain in timed.seconds]
+        return statistics.median(seconds) if seconds else math.nan
 
     @property
     def why_invalid(self) -> str:

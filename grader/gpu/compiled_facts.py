@@ -165,11 +165,11 @@ def without_counted_lines(ptx: str) -> str:
 
 def _accesses(ptx: str, filename: str) -> Iterator[tuple[LineAndColumn, GlobalAccess]]:
     for place, text in _ptx_places(ptx, filename):
-        if found := ACCESS.search(text):
-            kind = "load" if found[1] == "ld" else "store"
-            yield place, GlobalAccess(kind, int(found[2] or 1) * int(found[3]) // 8, place[0])
-        elif found := ASYNC_COPY.search(text):
-            yield place, GlobalAccess("load", int(found[1], 0), place[0])
+        if match := ACCESS.search(text):
+            kind = "load" if match[1] == "ld" else "store"
+            yield place, GlobalAccess(kind, int(match[2] or 1) * int(match[3]) // 8, place[0])
+        elif match := ASYNC_COPY.search(text):
+            yield place, GlobalAccess("load", int(match[1], 0), place[0])
 
 
 def mlir_lines(text: str, filename: str) -> dict[str, int]:
@@ -216,5 +216,5 @@ def _place_of(
     if location in places:
         return places[location]
     inner = aliases.get(location, ()) if depth < 64 else ()
-    found = (_place_of(part, places, aliases, depth + 1) for part in inner)
-    return next((place for place in found if place[0]), (0, 0))
+    places_inside = (_place_of(part, places, aliases, depth + 1) for part in inner)
+    return next((place for place in places_inside if place[0]), (0, 0))

@@ -58,8 +58,8 @@ def overwritten_tile(laid_out: LaidOut) -> OverwrittenTile | None:
     values: dict[int, Value] = {}
     for step in _in_order(laid_out.blocks):
         if step.name == "scf.for" and not _has_loop(step):
-            if found := _Loop(step, values).overwritten():
-                return found
+            if tile := _Loop(step, values).overwritten():
+                return tile
         else:
             _evaluate(step, values)
     return None
@@ -96,8 +96,8 @@ class _Loop:
         for _ in range(most + MORE_TURNS):
             values.update(zip(block.arguments, [None, *carried]))
             for step in _in_order([block]):
-                if found := self._overwritten_by(step, values):
-                    return found
+                if tile := self._overwritten_by(step, values):
+                    return tile
                 _evaluate(step, values)
             carried = [values.get(value) for value in block.steps[-1].operands]
         return None
@@ -118,8 +118,8 @@ class _Loop:
 def _left_unfinished(step: LaidOutOperation) -> int | None:
     """Returns the number of last products that may be unfinished after this step; None if it waits for none."""
     if step.name == "ttng.warp_group_dot_wait":
-        found = PENDING.search(step.attributes)
-        return int(found[1]) if found else 0
+        match = PENDING.search(step.attributes)
+        return int(match[1]) if match else 0
     return 0 if step.name == "ttng.warp_group_dot" and "isAsync = true" not in step.attributes else None
 
 
@@ -135,11 +135,11 @@ def _evaluate(step: LaidOutOperation, values: dict[int, Value]) -> None:
 
 def _result(step: LaidOutOperation, given: list[Value]) -> Value:
     if step.name == "arith.constant":
-        found = CONSTANT.search(step.attributes)
+        match = CONSTANT.search(step.attributes)
         return (
             None
-            if found is None or "dense" in step.attributes
-            else int({"true": 1, "false": 0}.get(found[1], found[1]))
+            if match is None or "dense" in step.attributes
+            else int({"true": 1, "false": 0}.get(match[1], match[1]))
         )
     if step.name == "ttg.local_alloc":
         places = PLACES.search(step.result_types[0])
@@ -159,7 +159,7 @@ def _number(step: LaidOutOperation, given: list[int]) -> int | None:
     if step.name == "arith.select":
         return given[1] if given[0] else given[2]
     if step.name == "arith.cmpi":
-        found = PREDICATE.search(step.attributes)
-        comparison = int(found[1]) if found is not None else len(COMPARISONS)
+        match = PREDICATE.search(step.attributes)
+        comparison = int(match[1]) if match is not None else len(COMPARISONS)
         return int(COMPARISONS[comparison](*given)) if comparison < len(COMPARISONS) else None
     return None

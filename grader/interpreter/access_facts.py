@@ -180,7 +180,7 @@ class SuspectLines:
     def _conditions(self, mask: Value) -> list[Operation]:
         """Returns the comparisons that have to hold all in a lane that takes part, but for those that keep numbers at 0
         or above; [] where it is not so simple."""
-        found, waiting, seen = [], [mask], set[Value]()
+        conditions, waiting, seen = [], [mask], set[Value]()
         while waiting:
             value = waiting.pop()
             maker = self._makers.get(value)
@@ -190,8 +190,8 @@ class SuspectLines:
                 waiting += [(value[0], operand) for operand in maker.operands if (value[0], operand) not in seen]
                 seen.update(waiting)
             elif all(self._numbers(value[0], operand) != {"0"} for operand in maker.operands):
-                found.append(maker)
-        return found
+                conditions.append(maker)
+        return conditions
 
     def _numbers(self, home: str, operand: int) -> set[str] | None:
         """Returns what an operand holds, in all launches; None where it is neither a parameter nor a constant."""

@@ -95,15 +95,15 @@ class InterpretedCall:
             self.memory.register(buffer)
 
     def _findings(self) -> list[dict]:
-        found = self.memory.findings()
+        findings = self.memory.findings()
         shapes = {buffer.name: buffer.view.shape for buffer in self.buffers}
-        steps = list(steps_with(self.recorded.steps, self.request.config)) if found else []
+        steps = list(steps_with(self.recorded.steps, self.request.config)) if findings else []
         given = [(one.kernel, [it.value for it in one.parameters]) for one in steps if isinstance(one, PlannedLaunch)]
         facts = AccessFacts(
-            [(one.module, [values for of, values in given if of == n]) for n, one in self.kernels.items() if found],
+            [(one.module, [values for of, values in given if of == n]) for n, one in self.kernels.items() if findings],
             shapes,
         )
-        return [asdict(finding) | facts.of(access, finding) for finding, access in found]
+        return [asdict(finding) | facts.of(access, finding) for finding, access in findings]
 
     # ---- memory --------------------------------------------------------------------------------------------------
 

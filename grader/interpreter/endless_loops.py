@@ -33,11 +33,11 @@ def deciding(loop: Operation) -> frozenset[int] | None:
         return None
     (before,), (after,) = loop.regions
     condition, *given = before.operations[-1].operands
-    found, wanted = set[int](), _places(before, condition)
-    while wanted is not None and not wanted <= found:
-        found |= wanted
-        wanted = _all(_in_turn(before, after, given, place) for place in found)
-    return None if wanted is None else frozenset(found)
+    places, wanted = set[int](), _places(before, condition)
+    while wanted is not None and not wanted <= places:
+        places |= wanted
+        wanted = _all(_in_turn(before, after, given, place) for place in places)
+    return None if wanted is None else frozenset(places)
 
 
 def stays(places: frozenset[int], before: Sequence[Any], after: Sequence[Any], going: np.ndarray) -> bool:
@@ -78,9 +78,9 @@ def _places(block: Block, value: int) -> set[int] | None:
 
 def _all(places: Any) -> set[int] | None:
     """Returns the union of these sets; None where any of them is None."""
-    found: set[int] = set()
+    union: set[int] = set()
     for positions in places:
         if positions is None:
             return None
-        found |= positions
-    return found
+        union |= positions
+    return union

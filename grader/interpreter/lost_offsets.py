@@ -36,11 +36,11 @@ class Lost:
         """Returns the lost lanes of an array; for a descriptor or a block pointer a lane for each program."""
         if isinstance(value, np.ndarray):
             return self._of[id(value)][1] if id(value) in self._of else {}
-        found: Lanes = {}
+        lanes: Lanes = {}
         for part in arrays_of(value):
             for origin, bad in self.of(part).items():
-                found[origin] = found.get(origin, np.zeros(1, bool)) | bad.reshape(len(bad), -1).any(axis=1)
-        return found
+                lanes[origin] = lanes.get(origin, np.zeros(1, bool)) | bad.reshape(len(bad), -1).any(axis=1)
+        return lanes
 
     def note(self, value: np.ndarray, origin: Origin, bad: np.ndarray) -> None:
         """Adds lost lanes of an array. They are forgotten with the array, as another array may then get its id."""

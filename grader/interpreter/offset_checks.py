@@ -27,14 +27,14 @@ ENDS = (*ACCESSES, "arith.cmpf", "tt.dot", "tt.map_elementwise", "tt.reduce", "t
 
 def leading_to_memory(module: Module) -> set[Value]:
     """Returns the integers and floats from which any address, mask or corner of a block is computed."""
-    made_of, found = sources_of(module, ENDS), set()
+    made_of, values = sources_of(module, ENDS), set()
     waiting = [(f.name, value) for f in module.functions.values() for op in f.walk() for value in _roots(op)]
     while waiting:
         value = waiting.pop()
-        if value not in found:
-            found.add(value)
+        if value not in values:
+            values.add(value)
             waiting += made_of[value]
-    return found
+    return values
 
 
 def _roots(op: Operation) -> list[int]:

@@ -51,12 +51,12 @@ class PipelinedLoop:
 
 def pipelined_loops(module: Module, stages: int) -> dict[Operation, PipelinedLoop]:
     """Returns the pipelined loops of a kernel that store as well as load. stages: as the launch asks for."""
-    found = {}
+    loops = {}
     for function in module.functions.values():
         for operation in function.walk():
             if operation.name == "scf.for" and (loop := _pipelined(operation, stages)) is not None:
-                found[operation] = loop
-    return found
+                loops[operation] = loop
+    return loops
 
 
 def _pipelined(loop: Operation, stages: int) -> PipelinedLoop | None:

@@ -64,10 +64,10 @@ class DrawnTrials:
         Empty if the promise states no error. after: the number of the last call before them.
         """
         error = self.promise.refuses
-        found: list[UnpromisedDraw] = []
+        draws: list[UnpromisedDraw] = []
         for seed in self._seeds if error else []:
-            found += unpromised_draws(self.promise, seed, self.name, after + len(found))
-        return [(self.of(draw.call), Unpromised(draw.because, error)) for draw in found]
+            draws += unpromised_draws(self.promise, seed, self.name, after + len(draws))
+        return [(self.of(draw.call), Unpromised(draw.because, error)) for draw in draws]
 
     @cached_property
     def _of_file(self) -> list[int]:
@@ -152,19 +152,19 @@ def _simplest(judge: Judge, trials: DrawnTrials, call: DrawnCall, verdict: Verdi
 
     A guess gives way to any failure that a simpler call shows.
     """
-    found = verdict
+    simplest = verdict
 
     def fails(simpler: DrawnCall) -> bool:
-        nonlocal found
+        nonlocal simplest
         other = _of_values(judge, trials.of(simpler))
         same = other.outcome == FAIL and other.kind not in NOT_SIMPLER
-        if same and (other.id == found.id or found.kind == "guess"):
-            found = other
+        if same and (other.id == simplest.id or simplest.kind == "guess"):
+            simplest = other
             return True
         return False
 
     smallest(trials.promise, call, fails, MOST_SIMPLER)
-    return found
+    return simplest
 
 
 def _all_right(calls: int, largest: float) -> Verdict:

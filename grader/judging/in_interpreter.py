@@ -171,7 +171,7 @@ class Interpreted:
         """Returns the evidence of each result, compared with the reference."""
         wanted, given = wanted_of(trial), exact(inputs)
         exact_run = functools.cache(lambda: self._exact_run(trial, inputs, reply))
-        found = [
+        results = [
             compared(
                 self._evidence(trial, inputs, reply, result),
                 compare(reply.outputs[result.name], ref, result.bound, given),
@@ -180,8 +180,8 @@ class Interpreted:
             )
             for result, ref in zip(wanted, self._reference(trial, inputs), strict=True)
         ]
-        right = [result.returns for result in found if result.comparison.right and result.wanted.bound != UNJUDGED]
-        return [replace(result, right_results=right) for result in found]
+        right = [result.returns for result in results if result.comparison.right and result.wanted.bound != UNJUDGED]
+        return [replace(result, right_results=right) for result in results]
 
     def _is_right_with_plain_layouts(self, trial: Trial, inputs: list[Argument]) -> bool:
         """Returns whether the call is right with the same values in contiguous tensors, each with memory of its own.
@@ -229,8 +229,8 @@ class Interpreted:
                 return broken
         if memory is None and not wrong and not by_luck:
             return _passed(results, note)
-        found = memory if memory is not None and not wrong else self._explained(wrong or by_luck, memory)
-        return offset_overflows.overflow((wrong or results)[0], found) or found
+        explained = memory if memory is not None and not wrong else self._explained(wrong or by_luck, memory)
+        return offset_overflows.overflow((wrong or results)[0], explained) or explained
 
     def _explained(self, wrong: list[Compared], memory: Verdict | None) -> Verdict:
         """Returns the most direct explanation of results that are wrong, or right by luck. memory: of a finding."""
@@ -295,8 +295,8 @@ class Interpreted:
         """
         early = self._before_values(trial, inputs, second)
         if early is not None:
-            found = self._left_open(trial, inputs, first, second)
-            return found or second_calls.not_in_the_first(early, trial.exercise.entry)
+            depends = self._left_open(trial, inputs, first, second)
+            return depends or second_calls.not_in_the_first(early, trial.exercise.entry)
         changed = _changed(first, second)
         if not changed and not second.findings:
             return None
@@ -304,8 +304,8 @@ class Interpreted:
         right = all(evidence.comparison.right for evidence in results)
         if right and not second.findings and any(outcome.rounds for outcome in second.left_open):
             return None
-        if (found := self._left_open(trial, inputs, first, second)) is not None:
-            return found
+        if (depends := self._left_open(trial, inputs, first, second)) is not None:
+            return depends
         memory = memory_verdict(results[0])
         if memory is not None:
             return memory

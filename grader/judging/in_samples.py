@@ -92,15 +92,15 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
             id = UNJUDGED if known and kernels not in known else NOT_RUN
             return Verdict(SKIPPED, id, note=TOO_LONG)
         believing = partial(run.sample, single, inputs, own, programs, believe=True)
-        found, results = interpreted.without_values(single, inputs, reply, shapes, believing)
-        if found is None:
+        verdict, results = interpreted.without_values(single, inputs, reply, shapes, believing)
+        if verdict is None:
             of_results = (_of_result(*pair, tables) for pair in zip(results, reply.sampled))
-            found = next(filter(None, of_results), None)
+            verdict = next(filter(None, of_results), None)
         # A descriptor takes any corner, and stores nothing outside of its tensor.
-        if found is None and reply.overflows and any(launch.idle for launch in reply.launches):
-            found = sampled_results.nothing_done(results[0].returns)
-        if found is not None:
-            return offset_overflows.overflow(results[0], found) or found
+        if verdict is None and reply.overflows and any(launch.idle for launch in reply.launches):
+            verdict = sampled_results.nothing_done(results[0].returns)
+        if verdict is not None:
+            return offset_overflows.overflow(results[0], verdict) or verdict
         replies.append(reply)
         if len(replies) == 1:
             configs = _others(run, reply)
@@ -188,9 +188,9 @@ def _of_result(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Ten
     # A cut that leaves out a tensor tells the shapes of results, and rows on a GPU.
     is_cut = evidence.returns in cut.results and {name for name, _ in evidence.tensors} <= cut.inputs.keys()
     if len(evidence.reply.launches) == 1:
-        found = _of_one_launch(evidence, sampled)
-        if found is not None or is_cut:
-            return found or _first_wrong(evidence, cut, sampled, _by_program(_stored(sampled)), tables)
+        verdict = _of_one_launch(evidence, sampled)
+        if verdict is not None or is_cut:
+            return verdict or _first_wrong(evidence, cut, sampled, _by_program(_stored(sampled)), tables)
     if not sampled.all_ran:
         return None
     ranks = {name: tensor.dim() for name, tensor in evidence.tensors}
@@ -228,9 +228,9 @@ def _first_wrong(
     """Returns the failure of the first program with wrong values; None if none of them has any."""
     for program, mine in parts:
         who = program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid))
-        found = _wrong(evidence, cut, mine, sampled.shape, tables, who)
-        if found is not None:
-            return found
+        wrong = _wrong(evidence, cut, mine, sampled.shape, tables, who)
+        if wrong is not None:
+            return wrong
     return None
 
 
@@ -368,11 +368,11 @@ def _parts(
 ) -> tuple[list[torch.Tensor], tuple[torch.Tensor, ...]]:
     """Returns, for each dimension of the result, the indices that the program stores at, all of them where it is not
     cut; then, for each dimension, the position of each element among these indices."""
-    found = [
+    axes = [
         (torch.arange(size), one) if letter == ":" else _distinct(one)
         for letter, one, size in zip(letters, mine.index, lengths)
     ]
-    return [part for part, _ in found], tuple(places for _, places in found)
+    return [part for part, _ in axes], tuple(places for _, places in axes)
 
 
 def _distinct(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

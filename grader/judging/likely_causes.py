@@ -45,8 +45,8 @@ class LikelyCauses:
             alone = self.run.recorded_alone(trial, inputs).call
         except ChildEnded:
             return
-        found = (depends_on_earlier_calls(call, alone, trial.exercise) for call in here)
-        if told := next(filter(None, found), None):
+        blamed = (depends_on_earlier_calls(call, alone, trial.exercise) for call in here)
+        if told := next(filter(None, blamed), None):
             add_to(verdict, told, self.run.submission, trial.exercise)
 
     def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:

@@ -142,29 +142,29 @@ def _measured(run: Run, trial: Trial, packed: PackedPlan, anchor: str, gate: Gat
             break
     if run.earlier:
         run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
-    found = _speed_of(samples, decision, trial.exercise, packed, anchor, gate.share)
-    if run.gpu.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
-        return speed.impossible(found)
+    speeds = _speed_of(samples, decision, trial.exercise, packed, anchor, gate.share)
+    if run.gpu.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": speeds.rate}):
+        return speed.impossible(speeds)
 
     def sampled(other: Run, of_other: PackedPlan) -> Iterator[Measurement]:
         return samples_of(other, trial, of_other, anchor)
 
     if decision.outcome == FAST:
-        found.medal = medal_after(run, trial, shares, drawn, sampled) if medals else None
-        return speed.fast_enough(found)
+        speeds.medal = medal_after(run, trial, shares, drawn, sampled) if medals else None
+        return speed.fast_enough(speeds)
     if decision.outcome == SLOW and gate.of_solution:
         compared = compared_with_solution(run, trial, shares, drawn, sampled, gate.of_solution)
         if compared is None:
-            return speed.not_compared(found, gate.measured_on)
-        found.elsewhere = Elsewhere(gate.measured_on, gate.of_solution, *compared)
-        if found.elsewhere.outcome == FAST:
-            found.medal = found.elsewhere.medal if medals else None
-            return speed.fast_enough(found)
-        if found.elsewhere.outcome == MORE:
-            return speed.too_close(found, found.elsewhere)
+            return speed.not_compared(speeds, gate.measured_on)
+        speeds.elsewhere = Elsewhere(gate.measured_on, gate.of_solution, *compared)
+        if speeds.elsewhere.outcome == FAST:
+            speeds.medal = speeds.elsewhere.medal if medals else None
+            return speed.fast_enough(speeds)
+        if speeds.elsewhere.outcome == MORE:
+            return speed.too_close(speeds, speeds.elsewhere)
     if decision.outcome == SLOW:
-        return speed.too_slow(found, packed.plan, samples[0].config, run.submission, run.model, run.filename)
-    return speed.too_noisy(found)
+        return speed.too_slow(speeds, packed.plan, samples[0].config, run.submission, run.model, run.filename)
+    return speed.too_noisy(speeds)
 
 
 def samples_of(run: Run, trial: Trial, packed: PackedPlan, anchor: str) -> Iterator[Measurement]:

@@ -77,8 +77,8 @@ def _path_of(tool: str) -> str:
 
     Raises NotDisassembled if there is neither.
     """
-    found = importlib.util.find_spec("triton")
-    bundled = Path(found.origin).parent / "backends/nvidia/bin" / tool if found and found.origin else None
+    spec = importlib.util.find_spec("triton")
+    bundled = Path(spec.origin).parent / "backends/nvidia/bin" / tool if spec and spec.origin else None
     path = str(bundled) if bundled and bundled.exists() else shutil.which(tool)
     if path is None:
         raise NotDisassembled(f"Machine code needs {tool}, which this Triton does not bring.")

@@ -38,10 +38,10 @@ def hint(exercise: Folder | None, again: bool, everything: bool) -> None:
 
 def _current() -> Folder:
     root = course_root()
-    found = current_exercise(root, read_progress(root))
-    if found is None:
+    exercise = current_exercise(root, read_progress(root))
+    if exercise is None:
         raise none_left("hint")
-    return found
+    return exercise
 
 
 def show_hint(folder: Folder, again: bool = False, everything: bool = False) -> None:

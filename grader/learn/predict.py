@@ -39,10 +39,10 @@ def _current() -> Folder:
     Raises click.ClickException if every exercise is passed.
     """
     root = course_root()
-    found = exercise_at_hand(root, read_progress(root))
-    if found is None:
+    exercise = exercise_at_hand(root, read_progress(root))
+    if exercise is None:
         raise none_left("predict")
-    return found
+    return exercise
 
 
 def _questions(folder: Folder) -> list[LessonQuestion]:
@@ -66,13 +66,13 @@ def _ask_all(questions: list[LessonQuestion]) -> tuple[int, int, bool]:
         _say(f"\n{number} of {len(questions)}. {question.ask}")
         for letter, choice in zip(LETTERS, question.choices):
             _say(f"  {letter}) {choice}")
-        found = _answer(question)
-        if found is None:
+        reply = _answer(question)
+        if reply is None:
             return right, answered, False
-        if not found:
+        if not reply:
             _say(f"  Skipped: {question.explained} {question.where_shown}")
             continue
-        is_right = question.is_right(found)
+        is_right = question.is_right(reply)
         right, answered = right + is_right, answered + 1
         of_choices = f" {question.why}" if question.choices else ""  # a right choice may have been a guess
         _say(f"  Right.{of_choices}" if is_right else f"  No: {question.explained} {question.where_shown}")

@@ -151,10 +151,10 @@ def by_heads(result: torch.Tensor, of_heads: Callable[..., torch.Tensor], *given
     It takes a few heads at a time, so that no more than MOST_SCORES scores stand in memory. `of_heads` gets each input
     as [heads, ...], with batches and heads in one axis.
     """
-    found = torch.empty_like(result).flatten(0, 1)
+    bounds = torch.empty_like(result).flatten(0, 1)
     for heads in _few_heads(*given[:2]):
-        found[heads] = of_heads(*(values.flatten(0, 1)[heads] for values in given))
-    return found.view(result.shape)
+        bounds[heads] = of_heads(*(values.flatten(0, 1)[heads] for values in given))
+    return bounds.view(result.shape)
 
 
 def _heads_at_a_time(scores_of_each: int) -> int:

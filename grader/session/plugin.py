@@ -220,16 +220,16 @@ def _lesson_alone(args: list[str]) -> Folder | None:
 
 def _named(args: list[str]) -> list[Folder]:
     """Returns the exercises and lessons that arguments name, each once; none if an argument names anything else."""
-    found: dict[str, Folder] = {}
+    folders: dict[str, Folder] = {}
     for arg in args:
         path = Path(arg.partition("::")[0])
         if path.name == "exercises" and path.is_dir():
-            found |= {folder.id: folder for folder in all_folders(path.resolve().parent)}
+            folders |= {folder.id: folder for folder in all_folders(path.resolve().parent)}
         elif path.exists() and (folder := Folder.containing(path)):
-            found[folder.id] = folder
+            folders[folder.id] = folder
         elif path.exists():
             return []
-    return list(found.values())
+    return list(folders.values())
 
 
 def _test_file(arg: str) -> str:

@@ -186,10 +186,10 @@ class Grading:
             (trial, verdict.kind == "memory")
             for trial, verdict in history.failures if any(verdict is one for one in of_values)
         ]  # fmt: skip
-        found = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
-        if found is not None:
-            mend.add_to(diagnosis.verdict, found.line, found.kinds, found.calls, found.of, self.run.submission)
-            self.edits = mend.told(found.edits, found.line, found.by_edit, found.of, self.run.submission)
+        mends = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
+        if mends is not None:
+            mend.add_to(diagnosis.verdict, mends.line, mends.kinds, mends.calls, mends.of, self.run.submission)
+            self.edits = mend.told(mends.edits, mends.line, mends.by_edit, mends.of, self.run.submission)
 
     @property
     def points(self) -> tuple[float, float]:
@@ -427,10 +427,10 @@ def _folder_of(item: pytest.Function) -> Folder:
 
 def _with_torch(device: Device | str, wanted: str) -> Device | str:
     """Returns the GPU if torch can use it, else why not. Raises UsageError if not and `wanted` is "cuda"."""
-    found = device_here() if isinstance(device, Device) else device
-    if wanted == "cuda" and not isinstance(found, Device):
-        raise pytest.UsageError(f"--device cuda: {found}. Next: course doctor")
-    return found
+    gpu = device_here() if isinstance(device, Device) else device
+    if wanted == "cuda" and not isinstance(gpu, Device):
+        raise pytest.UsageError(f"--device cuda: {gpu}. Next: course doctor")
+    return gpu
 
 
 def _core_of(verdict: Verdict, judge: Judge | None) -> bool:

@@ -38,27 +38,27 @@ def weighed(grading: Grading) -> list[Weighed]:
     texts = {_own(test): test.verdict.lines[0] for test in in_order if test.verdict.said}
     for test in in_order:
         texts |= {candidate: one_line(said.text) for candidate, said in test.verdict.fitting.items()}
-    found = []
+    explanations = []
     for candidate, text in texts.items():
         fits = [test.title for test in failures if candidate in (_own(test), *test.verdict.fitting)]
         against = [test.title for test in failures if candidate in test.verdict.refuted]
         lost = "" if candidate == _own(told) else _why_lost(candidate, failures, told)
-        found.append(Weighed(candidate, text, fits, against, lost))
-    return sorted(found, key=lambda one: (one.lost != "", -len(one.fits)))
+        explanations.append(Weighed(candidate, text, fits, against, lost))
+    return sorted(explanations, key=lambda one: (one.lost != "", -len(one.fits)))
 
 
 def as_lines(grading: Grading) -> Iterator[str]:
     """Yields the lines of the report."""
-    found = weighed(grading)
-    if not found:
+    explanations = weighed(grading)
+    if not explanations:
         yield "No explanation was weighed: nothing failed that a learner may read about."
         return
     yield "Explanations that were weighed, by the ids of their sentences:"
-    for explanation in found:
+    for explanation in explanations:
         yield f"{explanation.candidate}: {explanation.lost or 'told'}"
         yield f"    {explanation.text}"
         yield f"    fits {_tests(explanation.fits)}; contradicted by {_tests(explanation.against)}"
-    fitting = {explanation.candidate for explanation in found}
+    fitting = {explanation.candidate for explanation in explanations}
     refuted = {one for test in grading.failures if not test.hidden for one in test.verdict.refuted} - fitting
     if refuted:
         yield f"Fit no failed test: {', '.join(sorted(refuted))}"

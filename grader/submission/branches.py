@@ -223,13 +223,13 @@ def _item(of: Binding, place: int) -> Binding:
 def _passed(function: Function, call: ast.Call, scope: NamesAt) -> dict[str, Binding]:
     """Returns what a function's parameters stand for in a call: its arguments and, for the others, the defaults."""
     names, defaults = _parameters(function), function.args.defaults
-    found = {own: _expression(node, scope) for own, node in zip(reversed(names), reversed(defaults), strict=False)}
+    values = {own: _expression(node, scope) for own, node in zip(reversed(names), reversed(defaults), strict=False)}
 
     def every(reading: Reading) -> tuple[Any, ...]:
         return tuple(reading.items(call.args, scope)[0])
 
-    found |= {own: _or_else(_item(every, place), found.get(own)) for place, own in enumerate(names)}
-    return found | {keyword.arg: _expression(keyword.value, scope) for keyword in call.keywords if keyword.arg}
+    values |= {own: _or_else(_item(every, place), values.get(own)) for place, own in enumerate(names)}
+    return values | {keyword.arg: _expression(keyword.value, scope) for keyword in call.keywords if keyword.arg}
 
 
 def _or_else(binding: Binding, other: Binding | None) -> Binding:

@@ -98,18 +98,18 @@ class Reading:
     def items(self, nodes: Sequence[ast.expr], scope: NamesAt) -> tuple[list[Any], bool]:
         """Returns the values of several expressions, and True; up to an expression with a star whose number of values
         is not known, and False."""
-        found: list[Any] = []
+        items: list[Any] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
                 several = self.value(node.value, scope)
                 if type(several) is not tuple:
-                    return found, False
-                found += several
+                    return items, False
+                items += several
             else:
-                found.append(self.value(node, scope))
-            if len(found) > MOST_ITEMS:
-                return found, False
-        return found, True
+                items.append(self.value(node, scope))
+            if len(items) > MOST_ITEMS:
+                return items, False
+        return items, True
 
 
 def is_number(value: Any) -> bool:
@@ -138,8 +138,8 @@ def _constant(reading: Reading, node: ast.Constant, scope: NamesAt) -> Any:
 
 
 def _sequence(reading: Reading, node: ast.Tuple | ast.List, scope: NamesAt) -> Any:
-    found, is_whole = reading.items(node.elts, scope)
-    return tuple(found) if is_whole else UNKNOWN
+    items, is_whole = reading.items(node.elts, scope)
+    return tuple(items) if is_whole else UNKNOWN
 
 
 def _attribute(reading: Reading, node: ast.Attribute, scope: NamesAt) -> Any:
@@ -147,8 +147,8 @@ def _attribute(reading: Reading, node: ast.Attribute, scope: NamesAt) -> Any:
         return node.attr
     value = reading.value(node.value, scope)
     if isinstance(value, TensorFacts):
-        found = {"shape": value.shape, "dtype": value.dtype or UNKNOWN, "ndim": len(value.shape)}
-        return found.get(node.attr, UNKNOWN)
+        attributes = {"shape": value.shape, "dtype": value.dtype or UNKNOWN, "ndim": len(value.shape)}
+        return attributes.get(node.attr, UNKNOWN)
     return value if node.attr == "element_ty" and isinstance(value, str) else UNKNOWN
 
 

@@ -165,22 +165,22 @@ class FileNames:
         return self.decorator(function, path) is not None
 
     def _imported(self) -> dict[str, str]:
-        found = {}
+        paths = {}
         for node in self.nodes:
             if isinstance(node, ast.Import):
                 for name in node.names:
                     top = name.name.partition(".")[0]
-                    found[name.asname or top] = name.name if name.asname else top
+                    paths[name.asname or top] = name.name if name.asname else top
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
+                paths |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
         for node in self.nodes:  # jit = triton.jit
             if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Attribute, ast.Name)):
                 stored = [target.id for target in node.targets if isinstance(target, ast.Name)]
-                if _first_name(node.value) in found:
-                    self.imported = found
+                if _first_name(node.value) in paths:
+                    self.imported = paths
                     path = self.path(node.value)
-                    found |= {name: path for name in stored if path in ("triton.jit", *CONSTEXPR_FUNCTIONS)}
-        return found
+                    paths |= {name: path for name in stored if path in ("triton.jit", *CONSTEXPR_FUNCTIONS)}
+        return paths
 
     def _fields(self) -> set[str]:
         """Returns the fields of the file's own classes: a tuple with names is an argument like others."""
@@ -191,13 +191,13 @@ class FileNames:
     def _named_tuples(self) -> dict[str, list[str]]:
         """Returns the fields of class Pair(NamedTuple) and Pair = namedtuple("Pair", "x y"), which kernels may make
         too."""
-        found = {}
+        classes = {}
         for node in self.nodes:
             if isinstance(node, ast.ClassDef) and [self.path(base) for base in node.bases] == ["typing.NamedTuple"]:
-                found[node.name] = _annotated(node)
+                classes[node.name] = _annotated(node)
             elif isinstance(node, ast.Assign) and (fields := self.namedtuple_fields(node.value)):
-                found |= {target.id: fields for target in node.targets if isinstance(target, ast.Name)}
-        return found
+                classes |= {target.id: fields for target in node.targets if isinstance(target, ast.Name)}
+        return classes
 
     def namedtuple_fields(self, node: ast.expr) -> list[str]:
         """Returns the fields of namedtuple("Pair", "x y"); [] for anything else."""

@@ -50,12 +50,12 @@ def name_of_pruning(tree: ast.Module) -> str:
     """Returns the name of the function that leaves configurations out, as prune_configs_by states it; "" where the text
     does not tell."""
     pairs = [pair for node in ast.walk(tree) if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values)]
-    found = [
+    names = [
         value.id
         for key, value in pairs
         if getattr(key, "value", "") == "early_config_prune" and isinstance(value, ast.Name)
     ]
-    return found[0] if len(found) == 1 else ""
+    return names[0] if len(names) == 1 else ""
 
 
 def function_of_key(tree: ast.Module) -> str:
@@ -158,11 +158,11 @@ def _line_of_item(tree: ast.Module, scope: Scope, value: ast.expr, place: int, s
 
 def _assignments(scope: Scope) -> list[tuple[ast.expr, ast.expr]]:
     """Returns the targets and values assigned in the body of a scope itself, the last first."""
-    found = []
+    assignments = []
     for node in scope.body:
         if isinstance(node, ast.Assign):
-            found += [(target, node.value) for target in node.targets]
-    return found[::-1]
+            assignments += [(target, node.value) for target in node.targets]
+    return assignments[::-1]
 
 
 def _function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:

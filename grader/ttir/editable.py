@@ -153,14 +153,14 @@ class Editable:
     @cached_property
     def constants(self) -> dict[str, float | int]:
         """The numbers that values hold, where all elements are the same, by name."""
-        found = {}
+        constants = {}
         for site in self.sites:
             if site.name == "arith.constant":
                 value = site.operation.attributes["value"]
                 numbers = value.values if isinstance(value, Dense) else (value,)
                 if len(numbers) == 1:
-                    found[site.result] = numbers[0]
-        return found
+                    constants[site.result] = numbers[0]
+        return constants
 
 
 def _with_sizes(lines: list[str], sizes: Mapping[str, int]) -> list[str]:
@@ -300,13 +300,13 @@ def _last(operations: list[Operation]) -> set[Operation]:
 
 def _named(operations: list[Operation], last: set[Operation]) -> set[Operation]:
     """Returns the operations whose results a variable of the file holds, numbers, and these in another shape."""
-    found = {operation for operation in operations if operation.name in NUMBERS} | last
-    known = {result for operation in found for result in operation.results}
+    named = {operation for operation in operations if operation.name in NUMBERS} | last
+    known = {result for operation in named for result in operation.results}
     for operation in _spreads(operations):
         if operation.operands[0] in known:
-            found.add(operation)
+            named.add(operation)
             known.update(operation.results)
-    return found
+    return named
 
 
 def _spreads(operations: list[Operation]) -> Iterator[Operation]:

@@ -75,9 +75,9 @@ def _of_all(text: Editable, level: int, of: str, alike: list[Site]) -> Iterator[
     """Yields the edits that each site of a group has, made in all of them at once."""
     if alike[0].is_read_again:
         return
-    found = [{(edit.kind, edit.detail): edit for edit in LEVELS[level](site, text)} for site in alike]
-    for (kind, detail), first in found[0].items():
-        changes = [by_name[kind, detail].change for by_name in found if (kind, detail) in by_name]
+    edits_by_site = [{(edit.kind, edit.detail): edit for edit in LEVELS[level](site, text)} for site in alike]
+    for (kind, detail), first in edits_by_site[0].items():
+        changes = [by_name[kind, detail].change for by_name in edits_by_site if (kind, detail) in by_name]
         if len(changes) == len(alike) and not any(change.renamed for change in changes):
             line = alike[0].operation.place.line
             yield Edit(f"{of}#all {kind} {detail}", kind, first.words, tuple(changes), line)

@@ -84,17 +84,17 @@ def _is_float(type: Type) -> bool:
     return type.element in FLOATS
 
 
-def _exact_token(found: re.Match[str]) -> str:
-    if found["left"]:
-        return found["left"]
-    if found["type"]:
-        return f"{found['dimensions']}f64"
-    if found["number"]:
-        return f"{_number_of_64(found['number'], found['of_number'])} : f64"
-    if found["list"] is not None:
-        element = found["of_list"]
-        return f"dense<{_NUMBERS.sub(lambda one: _number_of_64(one[0], element), found['list'])}>{found['as_list']}f64"
-    return f'dense<"0x{_bytes_of_64(found["bytes"], found["of_bytes"])}">{found["as_bytes"]}f64'
+def _exact_token(token: re.Match[str]) -> str:
+    if token["left"]:
+        return token["left"]
+    if token["type"]:
+        return f"{token['dimensions']}f64"
+    if token["number"]:
+        return f"{_number_of_64(token['number'], token['of_number'])} : f64"
+    if token["list"] is not None:
+        element = token["of_list"]
+        return f"dense<{_NUMBERS.sub(lambda one: _number_of_64(one[0], element), token['list'])}>{token['as_list']}f64"
+    return f'dense<"0x{_bytes_of_64(token["bytes"], token["of_bytes"])}">{token["as_bytes"]}f64'
 
 
 def _number_of_64(text: str, element: str) -> str:

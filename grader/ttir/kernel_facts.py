@@ -47,10 +47,10 @@ class KernelFacts:
     @cached_property
     def axes(self) -> dict[int, int]:
         """The axes of the grid that it asks for, and uses; each with its first line."""
-        found: dict[int, int] = {}
+        lines: dict[int, int] = {}
         for operation in sorted(self.named("tt.get_program_id"), key=lambda operation: operation.place.line):
-            found.setdefault(int(operation.attributes["axis"]), operation.place.line)
-        return found
+            lines.setdefault(int(operation.attributes["axis"]), operation.place.line)
+        return lines
 
     @property
     def store_lines(self) -> list[int]:
@@ -115,13 +115,13 @@ class KernelFacts:
     @cached_property
     def roundings(self) -> list[Rounding]:
         """The places where it rounds to 16 bits what it computes with afterwards, products of tiles left out."""
-        found: dict[int, Rounding] = {}
+        roundings: dict[int, Rounding] = {}
         for home, operation in self._with_homes():
             dtype = OF_16_BITS.get(operation.result_types[0].element) if operation.result_types else None
             if dtype is None or not self._loses_digits(home, operation):
                 continue
-            found.setdefault(operation.place.line, Rounding(operation.place.line, dtype))
-        return sorted(found.values(), key=lambda rounding: rounding.line)
+            roundings.setdefault(operation.place.line, Rounding(operation.place.line, dtype))
+        return sorted(roundings.values(), key=lambda rounding: rounding.line)
 
     # ---- ways of values ----------------------------------------------------------------------------------------------
 
@@ -159,17 +159,17 @@ class KernelFacts:
 
     def _origin(self, operation: Operation, at: int) -> Operation | None:
         """Returns the operation that made an operand, changes of its shape left out."""
-        found = self._makers.get((self._homes[operation], operation.operands[at]))
-        while found is not None and found.name in SAME_NUMBERS[:4]:
-            found = self._makers.get((self._homes[found], found.operands[0]))
-        return found
+        maker = self._makers.get((self._homes[operation], operation.operands[at]))
+        while maker is not None and maker.name in SAME_NUMBERS[:4]:
+            maker = self._makers.get((self._homes[maker], maker.operands[0]))
+        return maker
 
     def _constant(self, operation: Operation, at: int) -> float | None:
         """Returns the number that an operand holds everywhere; None where it is no constant."""
-        found = self._makers.get((self._homes[operation], operation.operands[at]))
-        while found is not None and found.name in SAME_NUMBERS:
-            found = self._makers.get((self._homes[found], found.operands[0]))
-        value = found.attributes["value"] if found is not None and found.name == "arith.constant" else None
+        maker = self._makers.get((self._homes[operation], operation.operands[at]))
+        while maker is not None and maker.name in SAME_NUMBERS:
+            maker = self._makers.get((self._homes[maker], maker.operands[0]))
+        value = maker.attributes["value"] if maker is not None and maker.name == "arith.constant" else None
         if isinstance(value, Dense):
             return float(value.values[0]) if len(set(value.values)) == 1 else None
         return None if value is None else float(value)
@@ -218,10 +218,10 @@ class KernelFacts:
 
 def _all(roots: Iterable[Value], edges: dict[Value, list[Value]]) -> set[Value]:
     """Returns these values and all that the edges lead to from them."""
-    found, waiting = set[Value](), list(roots)
+    values, waiting = set[Value](), list(roots)
     while waiting:
         value = waiting.pop()
-        if value not in found:
-            found.add(value)
+        if value not in values:
+            values.add(value)
             waiting += edges.get(value, ())
-    return found
+    return values

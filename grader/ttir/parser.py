@@ -85,14 +85,14 @@ class _Reader:
         self.parameters: tuple[str, ...] = ()
 
     def _aliases(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        aliases: dict[str, str] = {}
         for line in self.lines:
             if line.startswith("#"):
                 match = ALIAS.fullmatch(line)
-                if match is None or match[1] in found:
+                if match is None or match[1] in aliases:
                     raise BadText(f"a definition that cannot be read or is given twice: {line[:60]!r}")
-                found[match[1]] = match[2]
-        return found
+                aliases[match[1]] = match[2]
+        return aliases
 
     def module(self) -> Module:
         try:
@@ -315,14 +315,14 @@ class _Reader:
 
 def _form(name: str, attributes: str, more: str, types: str, aliases: dict[str, str]) -> _Form:
     """Returns an operation's attributes, types of operands, and types of results. Raises BadText."""
-    found = attributes_of(attributes, aliases)
+    form = attributes_of(attributes, aliases)
     for key, value in attributes_of(more, aliases).items():
-        if key in found:
+        if key in form:
             raise BadText(f"the attribute {key} is given twice")
-        found[key] = value
+        form[key] = value
     operand_types, result_types = types_of(types)
-    check_form(name, found, operand_types, result_types)
-    return found, operand_types, result_types
+    check_form(name, form, operand_types, result_types)
+    return form, operand_types, result_types
 
 
 @lru_cache(4096)
@@ -345,15 +345,15 @@ def _successors(operation: Operation, labels: list[str], region: _Region) -> tup
     else:
         raise BadText(f"{operation.name} with {len(labels)} successors")
     types = dict(zip(operation.operands, operation.operand_types))
-    found = []
+    successors = []
     for label, share in zip(labels, shares):
         block = region.labels.get(label)
         if not block:  # unknown, or the first one, to which nothing leads back
             raise BadText(f"{operation.name} leads to ^{label}, to which it cannot")
         if tuple(types[number] for number in share) != region.blocks[block].types:
             raise BadText(f"{operation.name} gives ^{label} other values than it takes")
-        found.append(Successor(block, share))
-    return tuple(found)
+        successors.append(Successor(block, share))
+    return tuple(successors)
 
 
 def check_calls(module: Module) -> None:

@@ -61,7 +61,7 @@ def replayed(
     small = sum(buffer.bytes for buffer in plan.buffers) < LARGE
     kept: list[Buffers] = []
     results: dict[str, torch.Tensor] = {}
-    found = Replayed()
+    replay = Replayed()
     for shift, pattern in REPEATS:
         buffers = Buffers(plan, shift, pattern)
         fill(buffers)
@@ -69,12 +69,12 @@ def replayed(
         Replay(plan, functions, buffers, config).enqueue()
         repeat = Repeat(buffers, before, {name: buffers.view(view) for name, view in plan.results.items()}, results)
         if not small or torch.stack(_flags(repeat, arguments, written)).any():
-            _tell(repeat, found, arguments, written)
+            _tell(repeat, replay, arguments, written)
         results = results or {name: output.clone() for name, output in repeat.outputs.items()}
         if small:
             kept.append(buffers)  # so that the next ones lie elsewhere
         del buffers, before, repeat
-    return results, found
+    return results, replay
 
 
 def _flags(repeat: Repeat, arguments: list[TensorSpec], written: list[str]) -> list[torch.Tensor]:
@@ -90,8 +90,8 @@ def _flags(repeat: Repeat, arguments: list[TensorSpec], written: list[str]) -> l
     return flags
 
 
-def _tell(repeat: Repeat, found: Replayed, arguments: list[TensorSpec], written: list[str]) -> None:
-    """Adds a run's side effects to `found`. The host waits, and `before` is overwritten."""
+def _tell(repeat: Repeat, replay: Replayed, arguments: list[TensorSpec], written: list[str]) -> None:
+    """Adds a run's side effects to `replay`. The host waits, and `before` is overwritten."""
     overruns, changed = repeat.buffers.overruns(), []
     for number, spec in enumerate(arguments):
         before, after = repeat.before[number], repeat.buffers.data(number)
@@ -101,9 +101,9 @@ def _tell(repeat: Repeat, found: Replayed, arguments: list[TensorSpec], written:
             changed.append(spec.name)
     for name, first in repeat.first.items():
         if differing := _differing(first, repeat.outputs[name]):
-            found.differing[name] = max(differing, found.differing.get(name, 0))
-    found.overruns = found.overruns or overruns
-    found.changed = found.changed or changed
+            replay.differing[name] = max(differing, replay.differing.get(name, 0))
+    replay.overruns = replay.overruns or overruns
+    replay.changed = replay.changed or changed
 
 
 def _changed_between(changed: torch.Tensor, spec: TensorSpec) -> list[Overrun]:
@@ -178,12 +178,12 @@ def compared(
     fresh = (_drawn_anew(recipe, dtype, seed, device) for recipe, seed in zip(recipes, seeds, strict=True))
     given = list(fresh) if as_it_is else exact(fresh)  # one at a time: a copy is exact in any dtype
     refs = exercise.expected(given)
-    found = {
+    summaries = {
         result.name: _summary(exercise, result.name, outputs[result.name], ref, bounds[result.name], given)
         for result, ref in zip(exercise.results, refs, strict=True)
     }
     _wipe(*refs, *(argument for argument in given if isinstance(argument, torch.Tensor)))
-    return found
+    return summaries
 
 
 def _drawn_anew(recipe: Recipe, dtype: torch.dtype, seed: int, device: torch.device) -> Argument:

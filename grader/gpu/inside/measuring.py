@@ -86,9 +86,9 @@ def sample(
     if speed.with_torch:
         chains[TORCH] = torch_chain(speed, slots)
     order = random.Random(speed.seed)
-    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), order, wait_for_turn, rounds)
-    found.bytes, found.config = least_bytes(plan, speed.arguments, speed.exercise), speed.config
-    return found
+    measurement = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), order, wait_for_turn, rounds)
+    measurement.bytes, measurement.config = least_bytes(plan, speed.arguments, speed.exercise), speed.config
+    return measurement
 
 
 def within(budget: float, seconds: float, slots: int) -> tuple[int, int]:
@@ -108,8 +108,8 @@ def fastest(plan: Plan, functions: Functions, speed: SpeedRequest) -> int:
     for config in plan.usable_configs:
         speed.config = config
         chains[str(config)] = plan_chain(plan, functions, speed, slots)
-    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
-    total = {name: sum(timed.seconds[name] for timed in found.rounds) for name in chains}
+    measurement = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
+    total = {name: sum(timed.seconds[name] for timed in measurement.rounds) for name in chains}
     return int(min(total, key=lambda name: total[name]))
 
 

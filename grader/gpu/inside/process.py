@@ -127,24 +127,24 @@ def _check(
             if data is not None:
                 buffers.data(number).copy_(data)
 
-    results, found = checking.replayed(plan, functions, header["config"], fill, arguments, header["written"])
+    results, replay = checking.replayed(plan, functions, header["config"], fill, arguments, header["written"])
     outputs, blob = [], b""
     for name, result in results.items():
         spec, data = spec_and_bytes(name, result.cpu().contiguous(), len(blob))
         outputs.append(spec.to_json())
         blob += data
-    return {"kind": "checked", **asdict(found), "outputs": outputs}, blob
+    return {"kind": "checked", **asdict(replay), "outputs": outputs}, blob
 
 
 def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]) -> tuple[dict, bytes]:
     exercise, seeds = _exercise(header), header["seeds"]
     recipes = [from_json(recipe) for recipe in header["data"]]
     fill = checking.drawn(recipes, arguments, seeds)
-    results, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.written)
+    results, replay = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.written)
     dtype = getattr(torch, header["dtype"])
     summaries = checking.compared(exercise, _bounds(header, exercise), results, recipes, dtype, seeds)
     told = {name: asdict(summary) for name, summary in summaries.items()}
-    return {"kind": "drawn", **asdict(found), "summaries": told}, b""
+    return {"kind": "drawn", **asdict(replay), "summaries": told}, b""
 
 
 def _measure(

@@ -71,11 +71,11 @@ def measure(
         chain.capture()
     wait_for_turn()
     _warm_up(list(chains.values()), clocks)
-    found = Measurement()
-    while len(found.rounds) < rounds and not found.wrong:
-        timed, found.wrong = _round(chains, flush, clocks, order)
-        found.rounds.append(timed)
-    return found
+    measurement = Measurement()
+    while len(measurement.rounds) < rounds and not measurement.wrong:
+        timed, measurement.wrong = _round(chains, flush, clocks, order)
+        measurement.rounds.append(timed)
+    return measurement
 
 
 def seconds_of(call: Callable[[], object]) -> float:

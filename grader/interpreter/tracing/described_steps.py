@@ -199,11 +199,11 @@ def _untouched(step: TracedStep, noted: TracedValue) -> tuple[np.ndarray, np.nda
 
 def _tell_touched(step: TracedStep, noted: TracedValue) -> None:
     for touched in noted.touched[:1]:
-        found = touched.buffer.view.indices(touched.offsets[touched.offsets != NO_OFFSET])
+        indices = touched.buffer.view.indices(touched.offsets[touched.offsets != NO_OFFSET])
         step.argument = touched.buffer.label
-        if found.size:
-            step.box = [int(end) for axis in found.T for end in (axis.min(), axis.max())]
-            step.elements = len(np.unique(found, axis=0))
+        if indices.size:
+            step.box = [int(end) for axis in indices.T for end in (axis.min(), axis.max())]
+            step.elements = len(np.unique(indices, axis=0))
 
 
 def _led_to(step: TracedStep, pointers: np.ndarray, tracer: Tracer) -> np.ndarray | None:

@@ -101,17 +101,17 @@ class Climb:
         replays = self._replays = Replays(device)
         replays.start(1)
         rates: list[float] = []
-        found: dict[str, Timed | NotTimed] = {}
+        rungs: dict[str, Timed | NotTimed] = {}
         for name, run in self._runs():
             rung, of_anchor = timed(run, self.trial, replays, self.anchor)
             if name == YOURS and isinstance(rung, NotTimed):
                 self.own_note = f"{run.submission.path.name}: {rung.why}. Next: {judge_it(run)}"
             else:
-                found[name] = rung
+                rungs[name] = rung
             rates += [of_anchor] if of_anchor else []
             figures.versions = run.process.versions or figures.versions
         figures.rate = sorted(rates)[len(rates) // 2] if rates else None
-        figures.rungs = _by_speed({name: at_one_clock(rung, figures.rate) for name, rung in found.items()})
+        figures.rungs = _by_speed({name: at_one_clock(rung, figures.rate) for name, rung in rungs.items()})
         return figures
 
     def kept(self) -> Figures | None:
@@ -127,18 +127,18 @@ class Climb:
 
     def count(self) -> dict[str, Counts | str]:
         """Returns the counts of each rung, and of the learner's kernel if it is right, or the reason for none."""
-        found: dict[str, Counts | str] = {}
+        counts: dict[str, Counts | str] = {}
         for name, run in self._runs():
             if name == YOURS and not self._is_right(run):
                 continue
             try:
                 refuse_what_cannot_run(run)
-                found[name] = counts_of(run, self.trial, self.ladder.counted)
+                counts[name] = counts_of(run, self.trial, self.ladder.counted)
             except click.ClickException as error:
-                found[name] = error.message.partition(" Next:")[0]
+                counts[name] = error.message.partition(" Next:")[0]
             except MachineFault as fault:
-                found[name] = str(fault)
-        return found
+                counts[name] = str(fault)
+        return counts
 
     def _is_right(self, run: Run) -> bool:
         """Returns True if the calls that the tests state give right values, without a GPU; else sets `own_note`."""
@@ -203,13 +203,13 @@ def at_one_clock(rung: Timed | NotTimed, anchor: float | None) -> Timed | NotTim
     return replace(rung, rate=rung.share * anchor) if isinstance(rung, Timed) and anchor is not None else rung
 
 
-def _by_speed(found: dict[str, Timed | NotTimed]) -> dict[str, Timed | NotTimed]:
+def _by_speed(rungs: dict[str, Timed | NotTimed]) -> dict[str, Timed | NotTimed]:
     """Returns the rungs in their order, with the learner's kernel before the first rung that is faster."""
-    own = found.pop(YOURS, None)
+    own = rungs.pop(YOURS, None)
     if not isinstance(own, Timed):
-        return found
+        return rungs
     placed: dict[str, Timed | NotTimed] = {}
-    for name, rung in found.items():
+    for name, rung in rungs.items():
         if YOURS not in placed and isinstance(rung, Timed) and rung.rate > own.rate:
             placed[YOURS] = own
         placed[name] = rung

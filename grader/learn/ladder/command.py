@@ -39,12 +39,12 @@ def ladder(
     \b
     Example:  course ladder 05
     """
-    found = _ladder(exercise)
+    its_ladder = _ladder(exercise)
     if rung is not None:
-        _show_text(exercise, found, rung)
+        _show_text(exercise, its_ladder, rung)
         return
     device = _device(keep, svg)
-    with _climb(exercise, found, submission, device) as climb:
+    with _climb(exercise, its_ladder, submission, device) as climb:
         measured = None if isinstance(device, str) else climb.measure(device)
         counts = climb.count() if measured is None or counted else {}
     figures = climb.kept() if measured is None else measured
@@ -60,14 +60,14 @@ def _ladder(folder: Folder) -> Ladder:
     from grader.learn.ladder.rungs import BadRung, ladder_of
 
     try:
-        found = ladder_of(folder)
+        its_ladder = ladder_of(folder)
     except BadRung as error:
         raise click.ClickException(str(error)) from None
-    if found is None:
+    if its_ladder is None:
         raise click.ClickException(
             f"{folder.id} has no ladder. Next: course hint {folder.number} ends with what was tried, and what it gained"
         )
-    return found
+    return its_ladder
 
 
 def _device(keep: bool, svg: Path | None) -> Device | str:

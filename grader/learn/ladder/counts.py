@@ -116,7 +116,7 @@ def _instructions(codes: list[bytes]) -> int | None:
 
 
 def _opcodes(facts: list[Facts]) -> str:
-    found = [fact.tensor_cores for fact in facts]
-    found += ["cp.async" for fact in facts if fact.async_copies]
-    found += ["TMA" for fact in facts if fact.tma_copies]
-    return " ".join(dict.fromkeys(filter(None, found)))
+    opcodes = [fact.tensor_cores for fact in facts]
+    opcodes += ["cp.async" for fact in facts if fact.async_copies]
+    opcodes += ["TMA" for fact in facts if fact.tma_copies]
+    return " ".join(dict.fromkeys(filter(None, opcodes)))

@@ -87,9 +87,9 @@ def still_true(figures: Figures, digests: dict[str, str]) -> Figures:
     digests: of the kernels as they are now, by name.
     """
     changed = NotTimed("its kernel has changed since it was measured")
-    found = {
+    rungs = {
         name: rung if isinstance(rung, NotTimed) or rung.digest == digests[name] else changed
         for name, rung in figures.rungs.items()
         if name in digests
     }
-    return Figures(**{**vars(figures), "rungs": found})
+    return Figures(**{**vars(figures), "rungs": rungs})

@@ -28,7 +28,7 @@ def finished(folder: Folder, cells: list[NotebookNode]) -> NotebookNode:
 def lesson_of(folder: Folder) -> str:
     """Returns the exercise's README with its pictures inside, without links to files that a student does not have."""
     text = (folder.path / "README.md").read_text(encoding="utf-8")
-    text = IMAGE.sub(lambda found: f"![{found[1]}]({_data_uri(folder.path / found[2])})", text)
+    text = IMAGE.sub(lambda image: f"![{image[1]}]({_data_uri(folder.path / image[2])})", text)
     return LINK.sub(r"\1\2", text)
 
 

@@ -85,8 +85,8 @@ class Element:
 
 def element_of(text: str) -> Element | None:
     """Returns the element that a text such as "z[3, 4]" names; None if it names none."""
-    found = ELEMENT.fullmatch(text)
-    return found and Element(found[1], tuple(int(at) for at in (found[2] or "").split(",") if at.strip()))
+    match = ELEMENT.fullmatch(text)
+    return match and Element(match[1], tuple(int(at) for at in (match[2] or "").split(",") if at.strip()))
 
 
 def stop_of(stops: Sequence[Stop], line: int, element: Element | None) -> int:
@@ -187,11 +187,11 @@ def other_programs(program: TracedProgram, step: int) -> tuple[int, ...]:
     number, size = 0, 1
     for at, count in zip(program.program, program.grid):
         number, size = number + at * size, size * max(count, 1)
-    number, found = (number + step) % size, []
+    number, programs = (number + step) % size, []
     for count in program.grid:
         number, at = divmod(number, max(count, 1))
-        found.append(at)
-    return tuple(found)
+        programs.append(at)
+    return tuple(programs)
 
 
 # ---- the failing call ----------------------------------------------------------------------------------------------

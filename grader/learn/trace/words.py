@@ -156,5 +156,5 @@ def _about(step: TracedStep) -> str:
 def _odd_lanes(step: TracedStep) -> list[str]:
     lanes, empty = math.prod(step.shape), 0 if step.numbers else step.empty  # the numbers show empty lanes
     counts = (step.masked, "masked off"), (step.outside, "out of bounds"), (empty, "hold nothing")
-    found = [f"{count} of {lanes} lanes {what}" if step.shape else what for count, what in counts if count]
-    return found + [f"{step.nans} NaN"] * bool(step.nans)
+    odd = [f"{count} of {lanes} lanes {what}" if step.shape else what for count, what in counts if count]
+    return odd + [f"{step.nans} NaN"] * bool(step.nans)
