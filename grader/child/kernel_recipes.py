@@ -164,7 +164,7 @@ def _told(value: Any) -> JsonObject:
     if type(value) in (NoneType, bool, int, float, str) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
     if is_plain_tuple_class(value):
-        defaults = [[name, *told] for name, told in _told_each(value._field_defaults).items()]
+        defaults = [[name, *field] for name, field in _told_each(value._field_defaults).items()]
         return {"tuple": [value.__name__, list(value._fields), defaults]}
     if _is_changed(value):
         return {"other": "changed after it was made"}
@@ -214,21 +214,21 @@ def _scopes(source: ASTSource) -> list[list[Any]]:
     functions = [source.fn]
     for value in source.constants.values():
         functions += [inner for inner in _functions_in(value) if inner not in functions]
-    told: dict[tuple[str, int], tuple[JsonObject, JsonObject]] = {}
+    scopes: dict[tuple[str, int], tuple[JsonObject, JsonObject]] = {}
     for function in functions:  # the list grows meanwhile
         names, defaults = _names_of(function), defaults_of(function)
         for value in (*names.values(), *defaults.values()):
             functions += [inner for inner in _functions_in(value) if all(inner is not other for other in functions)]
-        said = _told_each(names), _told_each(defaults)
-        for known, new in zip(told.setdefault((function.fn.__name__, _line(function)), said), said):
+        both = _told_each(names), _told_each(defaults)
+        for known, new in zip(scopes.setdefault((function.fn.__name__, _line(function)), both), both):
             known |= {name: [1, TWO_VALUES] for name in new if known.get(name) != new[name]}
-    for names_and_defaults in told.values():
+    for names_and_defaults in scopes.values():
         for known in names_and_defaults:
-            if len(known) > MOST_NAMES or len(told) > MOST_NAMES:
+            if len(known) > MOST_NAMES or len(scopes) > MOST_NAMES:
                 known |= dict.fromkeys(known, [1, TOO_MANY])
     return [
         [*place, *([[name, *value] for name, value in list(each.items())[:MOST_NAMES]] for each in names_and_defaults)]
-        for place, names_and_defaults in list(told.items())[:MOST_NAMES]
+        for place, names_and_defaults in list(scopes.items())[:MOST_NAMES]
     ]
 
 
@@ -350,11 +350,11 @@ def is_as_written(function: JITCallable) -> bool:
 def _has_text_of(code: CodeType, text: str) -> bool:
     lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
     begin = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), len(lines))
-    written, given = lines[begin:], text.splitlines()
+    written, lines_of_text = lines[begin:], text.splitlines()
     margin = len(written[0]) - len(written[0].lstrip()) if written else 0
     last = max((line for line in _lines_of(code)), default=0) - code.co_firstlineno - begin
-    return last < len(given) <= len(written) and all(
-        one.rstrip() == line[margin:].rstrip() for one, line in zip(given, written)
+    return last < len(lines_of_text) <= len(written) and all(
+        one.rstrip() == line[margin:].rstrip() for one, line in zip(lines_of_text, written)
     )
 
 
@@ -383,17 +383,17 @@ def defaults_of(function: JITCallable) -> dict[str, Any]:
     signatures = [inspect.signature(function.fn), function.signature]
     read = [{name: parameter.default for name, parameter in each.parameters.items()} for each in signatures]
     first, *others = [*read, _raw_defaults(function.fn)]
-    given = {name: value for name, value in first.items() if value is not inspect.Parameter.empty}
+    defaults = {name: value for name, value in first.items() if value is not inspect.Parameter.empty}
     is_sure = all(
         other.get(name, inspect.Parameter.empty) is value for other in others for name, value in first.items()
     )
-    return given if is_sure else dict.fromkeys(first, UNSURE)
+    return defaults if is_sure else dict.fromkeys(first, UNSURE)
 
 
 def _raw_defaults(function: FunctionType) -> dict[str, Any]:
     """Returns the defaults that Python uses in a call, by parameter."""
-    names, given = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
-    return dict(zip(names[len(names) - len(given) :], given)) | (function.__kwdefaults__ or {})
+    names, defaults = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
+    return dict(zip(names[len(names) - len(defaults) :], defaults)) | (function.__kwdefaults__ or {})
 
 
 def python_has(function: FunctionType, name: str) -> bool:

@@ -266,10 +266,10 @@ class LaunchRecorder:
 
     def _describe(self, parameters: list[JsonObject], name: str, element: str, descriptor: Any) -> None:
         """Appends a tensor descriptor made by the host, and its sizes and strides: all are arguments in the text."""
-        told = {"element": element, **described(descriptor)}
+        parameter = {"element": element, **described(descriptor)}
         place = self._pointer(descriptor.base, name)
-        parameters.append({"name": name, "type": "descriptor", **place, "descriptor": told})
-        following = sizes_and_strides(name, told["shape"], told["strides"])
+        parameters.append({"name": name, "type": "descriptor", **place, "descriptor": parameter})
+        following = sizes_and_strides(name, parameter["shape"], parameter["strides"])
         parameters.extend({"name": name, "type": kind, "value": value} for name, kind, value in following)
 
     # ---- autotuning -------------------------------------------------------------------------------------

@@ -205,8 +205,8 @@ def _wants_values(error: BaseException | None) -> bool:
     """Returns whether torch reports that a tensor has no memory, or a stand-in that nothing runs here."""
     if error is None:
         return False
-    said = isinstance(error, NO_VALUES_TYPES) and any(text in str(error) for text in NO_VALUES)
-    return said or isinstance(error, NotRecordable) or _wants_values(error.__cause__)
+    is_known = isinstance(error, NO_VALUES_TYPES) and any(text in str(error) for text in NO_VALUES)
+    return is_known or isinstance(error, NotRecordable) or _wants_values(error.__cause__)
 
 
 def _special_kind(error: BaseException, message: str) -> str:

@@ -112,12 +112,12 @@ class PretendCuda(TorchFunctionMode):
         """Makes a tensor of Python's numbers, as torch.tensor does, on the GPU if that is asked for."""
         is_method = function is torch.Tensor.new_tensor
         device = kwargs.get("device") or (args[0].device if is_method else _default_device())
-        given = [*args[is_method:], kwargs.get("data"), kwargs.get("obj")][0]
-        if torch.device(device) not in (META, CUDA) or isinstance(given, torch.Tensor) and given.is_meta:
+        source = [*args[is_method:], kwargs.get("data"), kwargs.get("obj")][0]
+        if torch.device(device) not in (META, CUDA) or isinstance(source, torch.Tensor) and source.is_meta:
             return function(*args, **kwargs)
-        if _holds_tensor(given):
+        if _holds_tensor(source):
             self.refuse("a tensor is made of another one's elements: a kernel has to read their values")
-        values = given if isinstance(given, torch.Tensor) else None
+        values = source if isinstance(source, torch.Tensor) else None
         if values is None:
             values = function(*args, **{**kwargs, "device": "cpu"})
         return self._copy_of(values, kwargs.get("dtype") or values.dtype)
@@ -126,15 +126,15 @@ class PretendCuda(TorchFunctionMode):
         self, function: Callable[..., torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> torch.Tensor:
         """Carries out .to(device) and .cuda() of a tensor in the CPU's memory."""
-        given = [*args[1:], *kwargs.values()]
-        like = next((value for value in given if isinstance(value, torch.Tensor)), None)
+        values = [*args[1:], *kwargs.values()]
+        like = next((value for value in values if isinstance(value, torch.Tensor)), None)
         if (
             function != torch.Tensor.cuda
-            and not any(value is META for value in given)
+            and not any(value is META for value in values)
             and not (like is not None and like.is_meta)
         ):
             return function(*args, **kwargs)
-        dtypes = [value for value in given if isinstance(value, torch.dtype)]
+        dtypes = [value for value in values if isinstance(value, torch.dtype)]
         dtype = dtypes[0] if dtypes else (args[0] if like is None else like).dtype
         return self._copy_of(args[0], dtype)
 
@@ -323,10 +323,10 @@ class StandIn(PretendedDriver):
 
         Kernels are made for the model in any case.
         """
-        told = replace(self.model, multiprocessors=multiprocessors or self.model.multiprocessors)
-        self.utils.model = told
+        model = replace(self.model, multiprocessors=multiprocessors or self.model.multiprocessors)
+        self.utils.model = model
         properties = self.pretence.properties
-        properties.multi_processor_count = told.multiprocessors
+        properties.multi_processor_count = model.multiprocessors
         properties.major, properties.minor = divmod(capability or self.model.arch, 10)
 
     def launched(self, kernel: Kernel, grid: tuple[int, int, int], dimensions: int, arguments: tuple[Any, ...]) -> None:

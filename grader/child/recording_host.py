@@ -81,15 +81,15 @@ class RecordingHost:
         0 stands for the model's own number. Returns the failure of the import, or None.
         """
         self.stand_in.is_told_as(multiprocessors, capability)
-        told = multiprocessors, capability
-        if told in self.files:
-            self.file = self.files[told]
+        key = multiprocessors, capability
+        if key in self.files:
+            self.file = self.files[key]
             return None
         self.file = LearnerFile(self.file.path, self.file.source)
         with self.watched_import():
             failure = self.file.load()
         if failure is None:
-            self.files[told] = self.file
+            self.files[key] = self.file
         return failure
 
     def call(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
@@ -99,24 +99,24 @@ class RecordingHost:
         return self._record(RecordRequest(**fields))
 
     def _record(self, request: RecordRequest) -> tuple[JsonObject, bytes]:
-        told = (request.constants.get(name, 0) for name in (MULTIPROCESSORS, CAPABILITY))
-        error, returned = self._on_gpu_with(*told), None
+        numbers = (request.constants.get(name, 0) for name in (MULTIPROCESSORS, CAPABILITY))
+        error, returned = self._on_gpu_with(*numbers), None
         refusals = Refusals(self.file.path)
         recorder = LaunchRecorder(self.stand_in, refusals)
         known = self.last[1] if self.last[0] == request.arguments else {}
-        arguments, given = dict[str, torch.Tensor](), list[object]()
+        arguments, passed = dict[str, torch.Tensor](), list[object]()
         for spec in request.arguments:
             begins_as = request.begins.get(spec.name, "")
             arguments[spec.name] = recorder.argument(spec, begins_as, known.get(spec.name))
             # A tensor that is given twice is one object: `y is x` holds.
             is_twice = begins_as and recorder.is_whole(spec, begins_as)
-            given.append(arguments[begins_as if is_twice else spec.name])
+            passed.append(arguments[begins_as if is_twice else spec.name])
         self.last = request.arguments, arguments
         for place, number in request.numbers:
-            given.insert(place, number)
+            passed.insert(place, number)
         if error is None:
             try:
-                returned = self._called(request, recorder, given)
+                returned = self._called(request, recorder, passed)
             except BaseException as raised:  # SystemExit and KeyboardInterrupt are the learner's too
                 error = self.file.failure(raised, "host")
         answer = {"kind": "recorded", "refusals": refusals.records, **self._result(recorder, returned)}
@@ -127,13 +127,13 @@ class RecordingHost:
         answer |= {"kernels": recorder.kernels if is_whole else recorder.certain}
         return answer | {"error": None if error is None else asdict(error)}, b""
 
-    def _called(self, request: RecordRequest, recorder: LaunchRecorder, given: list[Any]) -> object:
-        entry = self.file.entry(request.entry, len(given))
+    def _called(self, request: RecordRequest, recorder: LaunchRecorder, passed: list[Any]) -> object:
+        entry = self.file.entry(request.entry, len(passed))
         with contextlib.ExitStack() as stack:
             with self.watched_import():  # part of the file is run again
                 stack.enter_context(self.file.with_constants(request.constants))
             stack.enter_context(recorder.on())
-            returned = entry(*given)
+            returned = entry(*passed)
             recorder.check_end()
             return returned
 
@@ -151,12 +151,12 @@ def prepare(model: GpuModel) -> tuple[JsonObject, StandIn]:
     """Does all that needs no submission. Returns the `ready` message, and the driver that takes launches."""
     stand_in = stand_in_for(model)
     look_through()
-    said = ready({"triton": triton.__version__})
+    answer = ready({"triton": triton.__version__})
     without_a_hash_of_triton()
     keep_modes_on(lambda message: stand_in.pretence.refuse(message))
     kernel = _first_kernel.warmup(triton.MockTensor(tl.float32), grid=(1,))
     _ = kernel.key, kernel.metadata  # the compiler's own start, once for all children
-    return said, stand_in
+    return answer, stand_in
 
 
 class Description:

@@ -117,8 +117,8 @@ class _AskingThread:
         self.thread.start()
 
     def _work(self) -> None:
-        while (asked := self.pool.next()) is not None:
-            self.pool.answer(self.compiler, *asked)
+        while (question := self.pool.next()) is not None:
+            self.pool.answer(self.compiler, *question)
 
 
 def _is_passing(future: Future) -> bool:

@@ -28,8 +28,8 @@ class Cut:
     def of(text: str) -> Cut:
         """Returns the cut that a text such as "a[m, :], b[:, n] -> c[m, n]" states; the cut of "" cuts nothing. An
         input that the text leaves out is taken whole, as a number is."""
-        given, _, made = text.partition("->")
-        return Cut(_letters(given), _letters(made))
+        inputs, _, made = text.partition("->")
+        return Cut(_letters(inputs), _letters(made))
 
     @staticmethod
     def whole(inputs: Mapping[str, int], results: Mapping[str, int]) -> Cut:

@@ -87,8 +87,8 @@ def drawn_calls(promise: StatedPromise, seed: int, test: str, of_file: Sequence[
     drafts += [Draft()] * max(LEAST_MIXED, MOST_CALLS - len(drafts))
     calls = list(_made(promise, drafts, numbers))
     if promise.gpus:
-        told = cycle(_of_each_gpu(numbers))
-        calls = [replace(call, constants=call.constants | next(told)) for call in calls]
+        gpus = cycle(_of_each_gpu(numbers))
+        calls = [replace(call, constants=call.constants | next(gpus)) for call in calls]
     numbers.shuffle(calls)
     calls += _around(promise, of_file, random.Random(seed_for(seed, test, "around")))
     return [replace(call, number=number) for number, call in enumerate(calls, 1)]

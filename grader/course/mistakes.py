@@ -128,8 +128,8 @@ def pattern_of(says: str) -> str:
 def in_docstring(text: str) -> dict[str, str] | None:
     """Returns what the docstring of a file of a mistake states: wrong, finding, and sentence or says; None where it
     states something else."""
-    said = " ".join((ast.get_docstring(ast.parse(text)) or "").split())
-    stated = IN_DOCSTRING.fullmatch(said)
+    docstring = " ".join((ast.get_docstring(ast.parse(text)) or "").split())
+    stated = IN_DOCSTRING.fullmatch(docstring)
     return {name: value for name, value in stated.groupdict().items() if value is not None} if stated else None
 
 

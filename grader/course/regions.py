@@ -64,8 +64,8 @@ def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int
     ]
     empty = []
     for node in marked:
-        given = [s for s in node.body if not any(first < s.lineno < last for first, last in regions)]
-        if node.name in theirs and _statements(given) == _statements(theirs[node.name].body):
+        statements = [s for s in node.body if not any(first < s.lineno < last for first, last in regions)]
+        if node.name in theirs and _statements(statements) == _statements(theirs[node.name].body):
             empty.append(node.name)
     return empty, len(marked)
 

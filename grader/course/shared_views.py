@@ -117,5 +117,5 @@ def _sizes(promise: StatedPromise, numbers: random.Random) -> Sizes:
     return sizes
 
 
-def _are_names(promise: StatedPromise, *given: Promised) -> bool:
-    return all(argument.shape[0] in promise.sizes for argument in given)
+def _are_names(promise: StatedPromise, *arguments: Promised) -> bool:
+    return all(argument.shape[0] in promise.sizes for argument in arguments)

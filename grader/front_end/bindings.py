@@ -256,8 +256,8 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 def _is_main(test: ast.expr) -> bool:
     """Returns whether this is the test __name__ == "__main__"."""
     parts = [test.left, *test.ops, *test.comparators] if isinstance(test, ast.Compare) else []
-    said = [getattr(part, "id", getattr(part, "value", type(part))) for part in parts]
-    return said == ["__name__", ast.Eq, "__main__"]
+    sides = [getattr(part, "id", getattr(part, "value", type(part))) for part in parts]
+    return sides == ["__name__", ast.Eq, "__main__"]
 
 
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:

@@ -420,5 +420,5 @@ def _check_call(node: ast.Call, function: Any, arguments: list[Any]) -> None:
     compared = [function.__self__, *arguments] if is_looking else compared
     if not all(has_equality(value, is_looking) for value in compared):
         refuse(node, NO_EQUALITY)
-    if function is set and not all(has_order(value) for given in arguments for value in given):
+    if function is set and not all(has_order(value) for argument in arguments for value in argument):
         refuse(node, NO_ORDER)

@@ -126,10 +126,10 @@ class FileKernels:
     def options(self, node: ast.FunctionDef) -> dict[str, Any]:
         """Returns the options of @triton.jit that change the text, as noinline=True."""
         decorator = self.names.decorator(node, "triton.jit")
-        given = decorator.keywords if isinstance(decorator, ast.Call) else []
+        keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
         return {
             keyword.arg: keyword.value.value
-            for keyword in given
+            for keyword in keywords
             if keyword.arg in ("noinline", "debug") and isinstance(keyword.value, ast.Constant)
         }
 
@@ -175,7 +175,7 @@ class _Functions(Mapping[tuple[str, int], Any]):
             self.scope.check_is_made(node)
             self.file.check_text(made, node)
             scope |= self.scope.values(node, names)
-            self._add_defaults(function, node, {said[0]: said for said in defaults})
+            self._add_defaults(function, node, {default[0]: default for default in defaults})
         except NotPlain as refused:
             self.refused = self.refused or refused
         sign(made, function)
@@ -214,10 +214,10 @@ def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:
             yield from _qualified(inner, before)
 
 
-def _constant(argument: str, said: JsonObject, functions: Functions) -> Any:
+def _constant(argument: str, constant: JsonObject, functions: Functions) -> Any:
     """Returns the value of a constant. Raises NotPlain with the argument's name."""
     try:
-        return value_of(said, functions)
+        return value_of(constant, functions)
     except NO_VALUE as error:
         raise NotPlain(f"{argument} is {error}") from None
 

@@ -141,12 +141,12 @@ class FileScope:
         if not may_go:
             raise NotPlain(f"{name} has no value at the launch, and line {bindings[0].line} gives it one")
 
-    def _agreed(self, name: str, told: list[Any], possible: list[Any], line: int) -> Any:
+    def _agreed(self, name: str, name_told: list[Any], possible: list[Any], line: int) -> Any:
         """Returns the value that the recipe tells, if the file allows it, or Unseen. Raises NotPlain."""
         try:
-            value = named_value(told, self.functions)
+            value = named_value(name_told, self.functions)
         except NO_VALUE as error:
-            if told[1]:  # a constexpr
+            if name_told[1]:  # a constexpr
                 raise NotPlain(f"{name} is {error}") from None
             return Unseen()
         same = next((candidate for candidate in possible if is_same(value, candidate)), UNKNOWN)
@@ -239,8 +239,8 @@ class FileScope:
             if fields and not has_defaults and isinstance(name, ast.Constant) and isinstance(name.value, str):
                 return tuple_class(name.value, fields, [])
             return UNKNOWN
-        given = self._given(node)
-        return self.functions[given[0].name, line_of(given[0])] if given else UNKNOWN
+        bodies = self._given(node)
+        return self.functions[bodies[0].name, line_of(bodies[0])] if bodies else UNKNOWN
 
 
 def _is_lasting(value: Any) -> bool:

@@ -136,8 +136,8 @@ def ptx_rows(ptx: str, filename: str) -> Iterator[tuple[LineAndColumn, int, str]
     for text in ptx.splitlines():
         if "inline asm" in text:
             places = 1 if "begin" in text else 0
-        elif said := PLACE.match(text):
-            inner, outer = said.groups()[:3], said.groups()[3:]
+        elif location := PLACE.match(text):
+            inner, outer = location.groups()[:3], location.groups()[3:]
             if places < 2:  # the lines of one piece are numbered on, as if the source had them: only the first is right
                 mine = [(int(at), int(column)) for file, at, column in (inner, outer) if file in own]
                 if mine:

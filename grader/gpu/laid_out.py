@@ -76,8 +76,8 @@ class _Reader:
     def __init__(self, text: str, filename: str) -> None:
         self.rows = text.split("\n")
         aliases = {match[1]: match[2] for row in self.rows if (match := ALIAS.fullmatch(row))}
-        self.layouts = {name: said for name, said in aliases.items() if not said.startswith("loc(")}
-        places = {name: said[4:-1] for name, said in aliases.items() if name not in self.layouts}
+        self.layouts = {name: alias for name, alias in aliases.items() if not alias.startswith("loc(")}
+        places = {name: alias[4:-1] for name, alias in aliases.items() if name not in self.layouts}
         self.locations, self.at = Locations(places, filename), mlir_places(text, filename)
         self.values: dict[str, int] = {}
         self.count = 0

@@ -125,15 +125,15 @@ def _left_unfinished(step: LaidOutOperation) -> int | None:
 
 def _evaluate(step: LaidOutOperation, values: dict[int, Value]) -> None:
     """Adds the results of a step to `values`, as far as slots depend on them; None stands for an unknown result."""
-    given = [values.get(value) for value in step.operands]
+    operands = [values.get(value) for value in step.operands]
     if step.name == "ttng.warp_group_dot_wait":  # its results are its operands
-        values.update(zip(step.results, given))
+        values.update(zip(step.results, operands))
     elif step.results:
         values.update(dict.fromkeys(step.results))
-        values[step.results[0]] = _result(step, given)
+        values[step.results[0]] = _result(step, operands)
 
 
-def _result(step: LaidOutOperation, given: list[Value]) -> Value:
+def _result(step: LaidOutOperation, operands: list[Value]) -> Value:
     if step.name == "arith.constant":
         match = CONSTANT.search(step.attributes)
         return (
@@ -143,23 +143,23 @@ def _result(step: LaidOutOperation, given: list[Value]) -> Value:
         )
     if step.name == "ttg.local_alloc":
         places = PLACES.search(step.result_types[0])
-        return None if given or places is None else SharedSlot(step.results[0], int(places[1]))
-    if step.name == "ttg.memdesc_index" and isinstance(given[0], SharedSlot):
-        place = 0 if given[0].places == 1 else given[1]
-        return replace(given[0], place=place if isinstance(place, int) else None)
+        return None if operands or places is None else SharedSlot(step.results[0], int(places[1]))
+    if step.name == "ttg.memdesc_index" and isinstance(operands[0], SharedSlot):
+        place = 0 if operands[0].places == 1 else operands[1]
+        return replace(operands[0], place=place if isinstance(place, int) else None)
     if step.name in SAME_PLACE:
-        return given[0]
-    numbers = [number for number in given if isinstance(number, int)]
-    return _number(step, numbers) if len(numbers) == len(given) else None
+        return operands[0]
+    numbers = [number for number in operands if isinstance(number, int)]
+    return _number(step, numbers) if len(numbers) == len(operands) else None
 
 
-def _number(step: LaidOutOperation, given: list[int]) -> int | None:
+def _number(step: LaidOutOperation, operands: list[int]) -> int | None:
     if step.name in ARITHMETIC:
-        return ARITHMETIC[step.name](*given)
+        return ARITHMETIC[step.name](*operands)
     if step.name == "arith.select":
-        return given[1] if given[0] else given[2]
+        return operands[1] if operands[0] else operands[2]
     if step.name == "arith.cmpi":
         match = PREDICATE.search(step.attributes)
         comparison = int(match[1]) if match is not None else len(COMPARISONS)
-        return int(COMPARISONS[comparison](*given)) if comparison < len(COMPARISONS) else None
+        return int(COMPARISONS[comparison](*operands)) if comparison < len(COMPARISONS) else None
     return None

@@ -184,8 +184,8 @@ class WarpOrderReader:
 
         Returns True once an unsafe warp stores.
         """
-        given = step.operands[{"scf.for": 3, "scf.while": 0}.get(step.name, len(step.operands)) :]
-        decide = step.operands[: len(step.operands) - len(given)]
+        operands = step.operands[{"scf.for": 3, "scf.while": 0}.get(step.name, len(step.operands)) :]
+        decide = step.operands[: len(step.operands) - len(operands)]
         around = self._together(decide, values, around)
         blocks = [block for region in step.regions for block in region]
         ends = [block.steps[-1] for block in blocks if block.steps]
@@ -195,10 +195,10 @@ class WarpOrderReader:
         yielded = [end.operands[end.name == "scf.condition" :] for end in ends]
         for block in blocks:
             skipped = 1 if step.name == "scf.for" else 0
-            for sources in (given, *yielded):
+            for sources in (operands, *yielded):
                 self._join(block.arguments[skipped:], sources, values, around)
         conflict = self._in_blocks(blocks, values, around)
-        for sources in (given, *yielded):
+        for sources in (operands, *yielded):
             self._join(step.results, sources, values, around)
         return conflict
 

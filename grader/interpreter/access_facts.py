@@ -28,7 +28,7 @@ class AccessFacts:
         self, kernels: Iterable[tuple[Module, Sequence[Sequence[str]]]], shapes: dict[str, tuple[int, ...]]
     ) -> None:
         """kernels: each with the values of its parameters in each launch. `shapes`: of the tensors, by name."""
-        self.given, self.shapes = {id(module): (module, given) for module, given in kernels}, shapes
+        self.given, self.shapes = {id(module): (module, values) for module, values in kernels}, shapes
         self._lines: dict[int, SuspectLines] = {}  # by the id of a module
         self._homes = {operation: (module, function.name) for module, _ in self.given.values()
                        for function in module.functions.values() for operation in function.walk()}  # fmt: skip
@@ -100,9 +100,9 @@ class SuspectLines:
                 self._makers |= {(name, result): one for result in one.results}
                 if len(one.results) == 1 and not one.regions and one.name not in (*ACCESSES, "tt.call"):
                     keys = tuple(self._key((name, operand)) for operand in one.operands)
-                    told = (one.name, str(one.attributes), keys)
+                    form = (one.name, str(one.attributes), keys)
                     self._keys[name, one.results[0]] = (
-                        keys[0] if one.name in SAME_NUMBERS else known.setdefault(told, len(known))
+                        keys[0] if one.name in SAME_NUMBERS else known.setdefault(form, len(known))
                     )
 
     def of_a_shared_place(self, home: str, access: Operation) -> list[int]:
@@ -146,9 +146,9 @@ class SuspectLines:
     def _key(self, value: Value) -> object:
         return self._keys.get(value, value)
 
-    def _lines(self, roots: Iterable[Value], given: Collection[str], ends: Collection[object] = ()) -> list[int]:
-        """Returns the lines that compute what these values are made of, up to `ends` and to operations of `given`."""
-        makers = self._makers_of(roots, lambda maker: maker.name not in given, ends)
+    def _lines(self, roots: Iterable[Value], last: Collection[str], ends: Collection[object] = ()) -> list[int]:
+        """Returns the lines that compute what these values are made of, up to `ends` and to operations of `last`."""
+        makers = self._makers_of(roots, lambda maker: maker.name not in last, ends)
         return sorted({maker.place.line for _, maker in makers if maker.name not in NO_STATEMENT} - {0})
 
     def _subtractions(self, roots: Iterable[Value]) -> list[int]:

@@ -227,8 +227,8 @@ class InterpretedCall:
                 program = self.memory.name(overflow.program)
                 self.overflows.append({"dtype": overflow.dtype, "line": overflow.place.line, "program": program})
 
-    def _run(self, kernel: ReadyKernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
-        run_launch(kernel, batch, given, self._order(grid))
+    def _run(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], grid: tuple[int, ...]) -> None:
+        run_launch(kernel, batch, arguments, self._order(grid))
 
     def _updated(self, step: PlannedLaunch, arguments: list[Argument | None]) -> list[str]:
         """Returns the names of the parameters whose memory the launch both reads and writes."""

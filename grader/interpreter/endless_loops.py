@@ -32,11 +32,11 @@ def deciding(loop: Operation) -> frozenset[int] | None:
     if any(len(region) != 1 for region in loop.regions):
         return None
     (before,), (after,) = loop.regions
-    condition, *given = before.operations[-1].operands
+    condition, *operands = before.operations[-1].operands
     places, wanted = set[int](), _places(before, condition)
     while wanted is not None and not wanted <= places:
         places |= wanted
-        wanted = _all(_in_turn(before, after, given, place) for place in places)
+        wanted = _all(_in_turn(before, after, operands, place) for place in places)
     return None if wanted is None else frozenset(places)
 
 
@@ -52,13 +52,13 @@ def stays(places: frozenset[int], before: Sequence[Any], after: Sequence[Any], g
     return bool(same.any())
 
 
-def _in_turn(before: Block, after: Block, given: Sequence[int], place: int) -> set[int] | None:
+def _in_turn(before: Block, after: Block, operands: Sequence[int], place: int) -> set[int] | None:
     """Returns the positions of the carried values from which an iteration computes the carried value at `place`.
 
     None where more than arithmetic takes part.
     """
     made_of = _places(after, after.operations[-1].operands[place])
-    return None if made_of is None else _all(_places(before, given[one]) for one in made_of)
+    return None if made_of is None else _all(_places(before, operands[one]) for one in made_of)
 
 
 def _places(block: Block, value: int) -> set[int] | None:

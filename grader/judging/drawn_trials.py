@@ -126,7 +126,7 @@ def _of_values(judge: Judge, trial: Trial) -> Verdict:
 
 def _beyond(judge: Judge, trials: DrawnTrials, after: int) -> Verdict | None:
     """Returns what is wrong with calls outside of the promise or up to its limits, or why these are not judged."""
-    refused = (judge.judged(trial, judge.refusal(asked)) for trial, asked in trials.unpromised(after))
+    refused = (judge.judged(trial, judge.refusal(refusal)) for trial, refusal in trials.unpromised(after))
     large = (_large(judge, trials, call) for call in trials.large(after))
     return next((one for one in chain(refused, large) if one.outcome == FAIL or one.id == UNJUDGED), None)
 

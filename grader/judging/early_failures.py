@@ -44,17 +44,17 @@ def not_ended(
     return explained() or failures.call_failure(call.error, run.submission, exercise)
 
 
-def refused_call(run: Run, asked: Unpromised, trial: Trial) -> Verdict:
+def refused_call(run: Run, unpromised: Unpromised, trial: Trial) -> Verdict:
     inputs = without_values(trial.data, trial.dtype)
     call = run.recorded_call(trial, inputs).call
     if (early := not_begun(run, trial.exercise, call)) is not None:
         return early
     if call.error is None:
-        return accepted(trial.exercise.entry, asked)
-    if call.error.type != asked.error or call.error.kind != "host":
+        return accepted(trial.exercise.entry, unpromised)
+    if call.error.type != unpromised.error or call.error.kind != "host":
         return another_error(
-            trial.exercise.entry, asked, failures.call_failure(call.error, run.submission, trial.exercise)
+            trial.exercise.entry, unpromised, failures.call_failure(call.error, run.submission, trial.exercise)
         )
     if call.begun:
-        return too_late(trial.exercise.entry, asked)
-    return Verdict(PASS, note=f"{asked.error}: {failures.shortened(' '.join(call.error.message.split()))}")
+        return too_late(trial.exercise.entry, unpromised)
+    return Verdict(PASS, note=f"{unpromised.error}: {failures.shortened(' '.join(call.error.message.split()))}")

@@ -115,15 +115,15 @@ def _exact_step(step: Step) -> Step:
     return replace(step, alternatives=alternatives, tuning=None)
 
 
-def _exact_parameter(given: RecordedParameter) -> RecordedParameter:
-    if given.type in NUMBERS:
-        return replace(given, type="fp64")
-    if given.view is None or given.view.dtype not in WIDENED:
-        return given
-    view, described = _exact_view(given.view), given.descriptor
+def _exact_parameter(parameter: RecordedParameter) -> RecordedParameter:
+    if parameter.type in NUMBERS:
+        return replace(parameter, type="fp64")
+    if parameter.view is None or parameter.view.dtype not in WIDENED:
+        return parameter
+    view, described = _exact_view(parameter.view), parameter.descriptor
     if described is not None:
         described = replace(described, element="fp64", tf32=False)
-    return replace(given, view=view, offset=view.offset, descriptor=described)
+    return replace(parameter, view=view, offset=view.offset, descriptor=described)
 
 
 def _exact_bytes(step: PythonNumbers) -> bytes:

@@ -90,6 +90,6 @@ def _line(folder: Folder, call: ThroughputUse, figures: GateFigures) -> str:
         return f"{shares[0]:.3f} to {shares[-1]:.3f}"
 
     gate = gate_of(figures)
-    told = f"gate {gate:.2f}" if gate else f"no gate: they differ by less than {LEAST_GAP}"
+    gate_text = f"gate {gate:.2f}" if gate else f"no gate: they differ by less than {LEAST_GAP}"
     measured = f"solution {span(figures.solution)}, unwanted {span(figures.unwanted)} of the {call.anchor}"
-    return f"{folder.id}::{call.test}: {measured}; {told}, the test says {call.at_least}"
+    return f"{folder.id}::{call.test}: {measured}; {gate_text}, the test says {call.at_least}"

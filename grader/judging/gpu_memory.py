@@ -51,9 +51,9 @@ def _needed_with(buffers: int, trial: Trial, packed: PackedPlan, shapes: Sequenc
     kept = sum(count * DTYPE_BYTES[view.dtype] for count, view in zip(elements, plan.results.values()))
     arguments = [0, *(buffer.bytes for buffer in plan.buffers if buffer.argument)]
     drawn = [_bytes_drawn(data, trial.dtype) for data in tensors]
-    given = [_bytes_given(data, trial) for data in tensors]
+    sizes = [_bytes_given(data, trial) for data in tensors]
     repeating = buffers + max(sum(arguments) + max(arguments) // 2, *drawn)  # a flag for 2 bytes or more
-    drawing = max(0, *(one - other for one, other in zip(drawn, given)))
+    drawing = max(0, *(one - other for one, other in zip(drawn, sizes)))
     rounded = max(data.dtype_in(trial.dtype).itemsize * data.elements for data in tensors)
     references = (trial.dtype.itemsize if _is_copy(trial) else 8) * sum(elements)
     results = list(zip(plan.results, shapes, _bounds(trial), strict=True))
@@ -62,7 +62,7 @@ def _needed_with(buffers: int, trial: Trial, packed: PackedPlan, shapes: Sequenc
     }
     bounds = max(0 if bound in EXACT else _bytes_of_bound(trial, name, bound, rows[name]) for name, _, bound in results)
     on_the_way = _bytes_of_reference(trial)
-    comparing = sum(given) + max(on_the_way, references + bounds, drawing + rounded)
+    comparing = sum(sizes) + max(on_the_way, references + bounds, drawing + rounded)
     at_once = max(min(math.prod(shape), rows[name] * math.prod(shape[1:])) for name, shape, _ in results)
     return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * at_once + KEPT_BY_LIBRARIES
 
@@ -70,10 +70,10 @@ def _needed_with(buffers: int, trial: Trial, packed: PackedPlan, shapes: Sequenc
 def _bytes_of_reference(trial: Trial) -> int:
     """Returns the peak in bytes that the reference adds to its arguments; 0 if it reads values, which are not there."""
     as_drawn = without_values(trial.data, trial.dtype)
-    given = as_drawn if _is_copy(trial) else exact(as_drawn)
+    arguments = as_drawn if _is_copy(trial) else exact(as_drawn)
     try:
         with PeakBytes() as memory:
-            trial.exercise.expected(given)
+            trial.exercise.expected(arguments)
     except RuntimeError:
         return 0
     return memory.peak
@@ -148,10 +148,10 @@ class PeakBytes(TorchDispatchMode):
     def __torch_dispatch__(self, operation: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         result = operation(*args, **(kwargs or {}))
         self._living = {place: living for place, living in self._living.items() if not living[0].expired()}
-        given = {argument.untyped_storage()._cdata for argument in _tensors([*args, *(kwargs or {}).values()])}
+        storages = {argument.untyped_storage()._cdata for argument in _tensors([*args, *(kwargs or {}).values()])}
         for tensor in _tensors([result]):
             storage = tensor.untyped_storage()
-            if storage._cdata not in given:  # a view, or what is changed in place, is its argument's memory
+            if storage._cdata not in storages:  # a view, or what is changed in place, is its argument's memory
                 self._living[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
         self.peak = max(self.peak, sum(size for _, size in self._living.values()))
         return result

@@ -151,10 +151,10 @@ class Interpreted:
             return wrong
         if reply.changed:
             return host_functions.inputs_changed(exercise.entry, reply.changed)
-        given = any(tensor.numel() for _, tensor in tensors_of(exercise.arguments, inputs))
+        has_elements = any(tensor.numel() for _, tensor in tensors_of(exercise.arguments, inputs))
         # Without elements, or where all is to stay as it is, there is nothing to compute.
-        asked = given and any(output.numel() for output in reply.outputs.values())
-        if not reply.launches and asked and not self._leaves_all(trial, inputs, wanted):
+        is_asked = has_elements and any(output.numel() for output in reply.outputs.values())
+        if not reply.launches and is_asked and not self._leaves_all(trial, inputs, wanted):
             return host_functions.no_launch(exercise.entry)
         return None
 
@@ -162,19 +162,19 @@ class Interpreted:
         """Returns whether a right call changes nothing: its results are arguments, and stay as they are."""
         if not all(result.is_updated for result in wanted):
             return False
-        given = dict(tensors_of(trial.exercise.arguments, inputs))
+        tensors = dict(tensors_of(trial.exercise.arguments, inputs))
         exact_results = self._reference(trial, inputs)
-        pairs = [(given[result.name].double(), ref.double()) for result, ref in zip(wanted, exact_results)]
+        pairs = [(tensors[result.name].double(), ref.double()) for result, ref in zip(wanted, exact_results)]
         return all(torch.allclose(value, ref, rtol=0, atol=0, equal_nan=True) for value, ref in pairs)
 
     def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Compared]:
         """Returns the evidence of each result, compared with the reference."""
-        wanted, given = wanted_of(trial), exact(inputs)
+        wanted, arguments = wanted_of(trial), exact(inputs)
         exact_run = functools.cache(lambda: self._exact_run(trial, inputs, reply))
         results = [
             compared(
                 self._evidence(trial, inputs, reply, result),
-                compare(reply.outputs[result.name], ref, result.bound, given),
+                compare(reply.outputs[result.name], ref, result.bound, arguments),
                 exact_run=exact_run,
                 carried_out=functools.partial(self.mistakes.hypotheses, trial, inputs),
             )

@@ -350,14 +350,14 @@ def _wrong(
         parts, places = _parts(letters, mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED:
         return None
-    given = exact(_given(evidence, cut, dict(zip(letters, parts)), tables))
-    ref = evidence.reference(given)
+    arguments = exact(_given(evidence, cut, dict(zip(letters, parts)), tables))
+    ref = evidence.reference(arguments)
     if ref is None:
         raise LookupError(f"the exercise's cut hands its reference of {evidence.returns} parts that it does not take")
     out = ref.to(mine.values.dtype)
     out = out.clone() if out.data_ptr() == ref.data_ptr() else out.contiguous()
     out[places] = mine.values
-    comparison = compare(out, ref, evidence.wanted.bound, given)
+    comparison = compare(out, ref, evidence.wanted.bound, arguments)
     if comparison.right:
         return None
     return sampled_results.wrong_values(evidence, program, mine.values.numel(), comparison, parts)
@@ -393,15 +393,15 @@ def _given(
     A letter that is the name of another argument stands for the rows that its values pick: of "table[index, n]" only
     these rows are made, and the values of index become their numbers among these rows.
     """
-    given: dict[str, Argument] = dict(zip(evidence.exercise.arguments, evidence.inputs, strict=True))
+    arguments: dict[str, Argument] = dict(zip(evidence.exercise.arguments, evidence.inputs, strict=True))
     indices = {letter for letters in cut.inputs.values() for letter in letters if letter in cut.inputs}
     tensors = dict(evidence.tensors)
     for name in sorted(tensors, key=lambda name: name not in indices):  # the indices first
         part = _values(tensors[name], cut.inputs[name], of_letter, tables[name])
         if name in indices:
             of_letter[name], part = part.long().unique(return_inverse=True)
-        given[name] = part
-    return list(given.values())
+        arguments[name] = part
+    return list(arguments.values())
 
 
 def _values(

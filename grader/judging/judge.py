@@ -71,9 +71,9 @@ class Judge:
             self.run.machine_code.values_are_wrong()
         return verdict
 
-    def refusal(self, asked: Unpromised) -> Callable[[Trial], Verdict]:
+    def refusal(self, unpromised: Unpromised) -> Callable[[Trial], Verdict]:
         """Returns what judges whether the entry refuses a call that the lesson does not promise."""
-        return partial(refused_call, self.run, asked)
+        return partial(refused_call, self.run, unpromised)
 
     def traffic(self, trial: Trial, limits: cost.TrafficLimits, at_once: int) -> Verdict:
         """Judges the bytes moved per argument; the values have to be right too.

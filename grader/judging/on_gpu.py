@@ -31,8 +31,8 @@ def complaint(run: Run, trial: Trial, packed: PackedPlan, inputs: list[Argument]
         spec, data = spec_and_bytes(name, tensor, len(storages))
         specs.append(spec)
         storages += data
-    given = exact(inputs)
-    expected = dict(zip(wanted_of(trial), trial.exercise.expected(given), strict=True))
+    arguments = exact(inputs)
+    expected = dict(zip(wanted_of(trial), trial.exercise.expected(arguments), strict=True))
     if (other := other_result(trial, packed)) is not None:
         return other
     if any(packed.plan.results[wanted.name].shape != list(ref.shape) for wanted, ref in expected.items()):
@@ -43,7 +43,7 @@ def complaint(run: Run, trial: Trial, packed: PackedPlan, inputs: list[Argument]
         except ReplayEnded as ended:
             return _short_of_memory(run, trial, packed) if ended.how == "no-room" else fault_of(ended)
         outputs = {spec.name: tensor_of(spec, data) for spec in _specs(reply, data)}
-        compared = ((one, compare(outputs[one.name], ref, one.bound, given)) for one, ref in expected.items())
+        compared = ((one, compare(outputs[one.name], ref, one.bound, arguments)) for one, ref in expected.items())
         wrong = (
             gpu_findings.wrong_values(one.name, comparison) for one, comparison in compared if not comparison.right
         )

@@ -49,8 +49,8 @@ class OrdersOfWarps:
             kernel = launched[meeting.launch] if 0 <= meeting.launch < len(launched) else None
             if kernel is None or not may_matter(meeting, _warps(kernel)):
                 continue
-            said = meeting.loads_first, meeting.in_one_turn, meeting.load, meeting.store
-            key = repr((kernel.source, kernel.recipe.options, *said))
+            seen = meeting.loads_first, meeting.in_one_turn, meeting.load, meeting.store
+            key = repr((kernel.source, kernel.recipe.options, *seen))
             if key not in self._known:
                 self._known[key] = self._conflict(kernel, meeting)
             if conflict := self._known[key]:

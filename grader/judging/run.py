@@ -373,9 +373,9 @@ class Run:
         `texts`: which intermediate representations to keep, besides FACTS. `inputs`: for the replay, if they are there.
         Raises ChildEnded, MachineFault, BadPlan.
         """
-        given = inputs or without_values(trial.data, trial.dtype)
-        specs = _specs(trial, given)
-        call = self.recorded_call(trial, given).call
+        arguments = inputs or without_values(trial.data, trial.dtype)
+        specs = _specs(trial, arguments)
+        call = self.recorded_call(trial, arguments).call
         results = results_by_name(
             call.returned, specs, [result.name for result in trial.exercise.returned], trial.exercise.updates
         )
@@ -426,9 +426,9 @@ def _record_request(trial: Trial, inputs: list[Argument]) -> RecordRequest:
     return RecordRequest(trial.exercise.entry, specs, trial.constants, numbers, trial.small_dots, trial.begins)
 
 
-def _specs(trial: Trial, given: list[Argument]) -> list[TensorSpec]:
+def _specs(trial: Trial, arguments: list[Argument]) -> list[TensorSpec]:
     """Returns the specs of the tensors among the arguments."""
-    return [spec_of(name, tensor) for name, tensor in tensors_of(trial.arguments, given)]
+    return [spec_of(name, tensor) for name, tensor in tensors_of(trial.arguments, arguments)]
 
 
 def _with_values(recorded: PackedCall, trial: Trial, inputs: list[Argument]) -> tuple[list[TensorSpec], bytes]:

@@ -39,8 +39,8 @@ def in_drawn_order(foreseen: list[Foreseen], draw: random.Random) -> list[list[F
     wait until all calls are recorded. The second and the last round begin with the call that the round before ended
     with: made twice in a row, it gets the same tensors again.
     """
-    asked, later = foreseen[:EARLY], foreseen[EARLY:]
-    early = asked + draw.sample(later, min(EARLY, len(later)))
+    first_ones, later = foreseen[:EARLY], foreseen[EARLY:]
+    early = first_ones + draw.sample(later, min(EARLY, len(later)))
     rest = [call for call in later if not any(call is other for other in early)]
     rounds = []
     for calls in (early, rest):

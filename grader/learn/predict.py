@@ -101,18 +101,18 @@ def _result(folder: Folder, right: int, answered: int, at_the_end: bool) -> str:
     """Returns the result in words, and notes the result of the first round that comes to its end."""
     if not answered:
         return f"\nNothing was answered. The questions stay: course predict {folder.number}"
-    said = f"\n{right} of {answered} right."
+    summary = f"\n{right} of {answered} right."
     if folder.is_lesson:  # progress knows exercises alone
-        return said
+        return summary
     if not at_the_end:
-        return f"{said} Not noted, as questions are left: course predict {folder.number}"
+        return f"{summary} Not noted, as questions are left: course predict {folder.number}"
     try:
         with progress.changing(folder.root) as done:
             record = done.of(folder.id)
             known, record.predicted = record.predicted, record.predicted or f"{right}/{answered}"
     except OSError as error:
-        return f"{said} That could not be noted: {error.filename}: {error.strerror}."
-    return f"{said} The first try counts: {known.replace('/', ' of ')}." if known else said
+        return f"{summary} That could not be noted: {error.filename}: {error.strerror}."
+    return f"{summary} The first try counts: {known.replace('/', ' of ')}." if known else summary
 
 
 def _next(folder: Folder) -> str:

@@ -80,8 +80,8 @@ def _show(folder: Folder, run: Run, trial: Trial, reply: Reply, svg: Path | None
 def _shapes(trial: Trial, reply: Reply) -> dict[str, tuple[int, ...]]:
     from grader.numerics.data_sets import Data
 
-    given = zip(trial.arguments, trial.data)
-    shapes = {name: tuple(data.shape) for name, data in given if isinstance(data, Data)}
+    pairs = zip(trial.arguments, trial.data)
+    shapes = {name: tuple(data.shape) for name, data in pairs if isinstance(data, Data)}
     return {name: tuple(result.shape) for name, result in reply.outputs.items()} | shapes
 
 

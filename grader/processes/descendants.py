@@ -45,8 +45,8 @@ def seconds_of_a_core(pid: int) -> float:
     waited for."""
     pids, seconds = [pid], 0.0
     for one in pids:
-        with contextlib.suppress(OSError), open(f"/proc/{one}/stat", "rb", buffering=0) as told:  # or it has ended
-            fields = told.readall().rpartition(b")")[2].split()  # the name before may hold anything
+        with contextlib.suppress(OSError), open(f"/proc/{one}/stat", "rb", buffering=0) as file:  # or it has ended
+            fields = file.readall().rpartition(b")")[2].split()  # the name before may hold anything
             seconds += sum(map(int, fields[11:15])) / TICKS_A_SECOND
         for thread in _threads(one):
             pids += _children(thread)
@@ -66,6 +66,6 @@ def _threads(pid: int | str) -> list[str]:
 
 
 def _children(thread: str) -> list[int]:
-    with contextlib.suppress(OSError), open(f"{thread}/children", "rb", buffering=0) as told:  # or it has ended
-        return [int(pid) for pid in told.readall().split()]
+    with contextlib.suppress(OSError), open(f"{thread}/children", "rb", buffering=0) as file:  # or it has ended
+        return [int(pid) for pid in file.readall().split()]
     return []

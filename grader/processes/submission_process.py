@@ -210,9 +210,9 @@ class SubmissionProcess:
     def _answer(self, header: JsonObject, blob: bytes, limit: float) -> tuple[JsonObject, bytes]:
         child = self._started()
         answer, answer_blob = child.ask(header, blob, limit)
-        if (told := fault_told(answer)) is not None:
+        if (fault := fault_told(answer)) is not None:
             # Code of the file has run in there, so that this is its word: nothing it says makes a fault of ours.
-            raise ProtocolError(f"the grader's part of it failed: {one_line(told)}")
+            raise ProtocolError(f"the grader's part of it failed: {one_line(fault)}")
         return {**answer, "processes": child.started.processes}, answer_blob
 
     @property
@@ -242,9 +242,9 @@ class SubmissionProcess:
         return self._computed + (child.seconds_of_a_core if child else 0.0)
 
 
-def _block_sizes(said: object) -> dict[str, int]:
+def _block_sizes(constants: object) -> dict[str, int]:
     """Returns the constants that a child says its file has, as far as they are names with numbers that fit a kernel."""
-    if not isinstance(said, dict):
+    if not isinstance(constants, dict):
         return {}
-    fits = ((name, value) for name, value in said.items() if type(value) is int and abs(value) < 1 << 62)
+    fits = ((name, value) for name, value in constants.items() if type(value) is int and abs(value) < 1 << 62)
     return dict(islice(((name, value) for name, value in fits if name.isidentifier()), MOST_CONSTANTS))

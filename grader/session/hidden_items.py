@@ -50,9 +50,9 @@ def _refuse_unfit(case: HiddenCase, exercise: Exercise) -> None:
         exercise.reference(*exact([_zeros(data) for data in case.data]))
     except Exception as error:  # what torch says of shapes that do not go together
         shapes = ", ".join(f"{name} {_shape_text(data)}" for name, data in zip(names, case.data))
-        said = str(error).partition("\n")[0].rstrip(".")
+        reason = str(error).partition("\n")[0].rstrip(".")
         raise pytest.UsageError(
-            f"hidden case {case.name!r}: {exercise.entry} has no result for {shapes}: {said}."
+            f"hidden case {case.name!r}: {exercise.entry} has no result for {shapes}: {reason}."
         ) from None
 
 

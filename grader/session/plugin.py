@@ -71,8 +71,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if lesson := _lesson_alone(named):
         early_config.stash[LESSON] = lesson
     if folders := _folders(named):
-        if said := missing():
-            raise _refused(said)
+        if lack := missing():
+            raise _refused(lack)
         _refuse_files_that_run(folders, early_config)
         early_config.known_args_namespace.noconftest = True
         sys.path[:] = [entry for entry in sys.path if entry and Folder.containing(Path(entry)) is None]

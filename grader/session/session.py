@@ -129,8 +129,8 @@ class Grading:
     @property
     def core_passed(self) -> bool:
         """True if all core tests were judged and the idea is right in each."""
-        asked = [test.core for test in self.results if test.core is not None]
-        return bool(asked) and len(asked) == self.core_tests and all(asked)
+        core = [test.core for test in self.results if test.core is not None]
+        return bool(core) and len(core) == self.core_tests and all(core)
 
     @property
     def medal(self) -> str:
@@ -156,8 +156,8 @@ class Grading:
         explanation that the other failing calls contradict is not told.
         """
         ordinary = any(test.verdict.wrong == ORDINARY and not test.hidden for test in self.failures)
-        told = [test for test in self.failures if not self._is_contradicted(test)]
-        return min(told or self.failures, key=lambda test: _directness(test, ordinary), default=None)
+        candidates = [test for test in self.failures if not self._is_contradicted(test)]
+        return min(candidates or self.failures, key=lambda test: _directness(test, ordinary), default=None)
 
     def _is_contradicted(self, test: TestResult) -> bool:
         others = (failure.verdict for failure in self.failures if failure is not test and not failure.hidden)
@@ -269,8 +269,8 @@ class Session:
 
     def _told(self, item: pytest.Function, verdict: Verdict) -> str:
         """Returns the text of a test in pytest's own report. A failure of the file as a whole is told once."""
-        told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
-        if verdict.kind == "file" and told:
+        is_told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
+        if verdict.kind == "file" and is_told:
             return "The file as a whole, as told above."
         return "\n".join(verdict.lines) or verdict.outcome
 

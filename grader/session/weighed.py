@@ -31,10 +31,10 @@ class Weighed:
 def weighed(grading: Grading) -> list[Weighed]:
     """Returns the explanations that fit some failed test, that which is told first, then those that fit most."""
     failures = [test for test in grading.failures if not test.hidden]
-    told = grading.diagnosis
-    if told is None or told.hidden:
+    diagnosis = grading.diagnosis
+    if diagnosis is None or diagnosis.hidden:
         return []
-    in_order = sorted(failures, key=lambda test: test is told)  # what is told is quoted as it is told
+    in_order = sorted(failures, key=lambda test: test is diagnosis)  # what is told is quoted as it is told
     texts = {_own(test): test.verdict.lines[0] for test in in_order if test.verdict.said}
     for test in in_order:
         texts |= {candidate: one_line(said.text) for candidate, said in test.verdict.fitting.items()}
@@ -42,7 +42,7 @@ def weighed(grading: Grading) -> list[Weighed]:
     for candidate, text in texts.items():
         fits = [test.title for test in failures if candidate in (_own(test), *test.verdict.fitting)]
         against = [test.title for test in failures if candidate in test.verdict.refuted]
-        lost = "" if candidate == _own(told) else _why_lost(candidate, failures, told)
+        lost = "" if candidate == _own(diagnosis) else _why_lost(candidate, failures, diagnosis)
         explanations.append(Weighed(candidate, text, fits, against, lost))
     return sorted(explanations, key=lambda one: (one.lost != "", -len(one.fits)))
 

@@ -233,17 +233,17 @@ def _choice(reading: Reading, node: ast.IfExp, scope: NamesAt) -> Any:
 
 def _call(reading: Reading, node: ast.Call, scope: NamesAt) -> Any:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    given, is_whole = reading.items(node.args, scope)
+    arguments, is_whole = reading.items(node.args, scope)
     if not is_whole:
         return UNKNOWN
     if name in MAKE_TENSORS:
         named = {keyword.arg: reading.value(keyword.value, scope) for keyword in node.keywords if keyword.arg}
-        return _made(name, given, named)
+        return _made(name, arguments, named)
     if name in OF_TENSORS and isinstance(node.func, ast.Attribute) and not node.keywords:
         value = reading.value(node.func.value, scope)
-        return OF_TENSORS[name](value, *given) if isinstance(value, TensorFacts) else UNKNOWN
-    if name in FUNCTIONS and given and all(map(is_number, given)):
-        return FUNCTIONS[name](*given)
+        return OF_TENSORS[name](value, *arguments) if isinstance(value, TensorFacts) else UNKNOWN
+    if name in FUNCTIONS and arguments and all(map(is_number, arguments)):
+        return FUNCTIONS[name](*arguments)
     return UNKNOWN
 
 
@@ -275,13 +275,13 @@ OF_TENSORS: dict[str, Callable[..., Any]] = {
 MAKE_TENSORS = ("empty", "zeros", "ones", "empty_like", "zeros_like")
 
 
-def _made(name: str, given: list[Any], named: Mapping[str, Any]) -> Any:
+def _made(name: str, arguments: list[Any], named: Mapping[str, Any]) -> Any:
     """Returns the facts of a new tensor, which is contiguous."""
     dtype = named.get("dtype", "")
     if name.endswith("_like"):
-        like = given[0]
+        like = arguments[0]
         return contiguous_facts(like.shape, dtype or like.dtype) if isinstance(like, TensorFacts) else UNKNOWN
-    shape = given[0] if len(given) == 1 and type(given[0]) is tuple else tuple(given)
+    shape = arguments[0] if len(arguments) == 1 and type(arguments[0]) is tuple else tuple(arguments)
     if len(shape) > MOST_DIMENSIONS or not all(map(is_number, shape)):
         return UNKNOWN
     return contiguous_facts(shape, dtype if isinstance(dtype, str) else "")
@@ -297,14 +297,14 @@ def _next_power_of_2(number: Any) -> Any:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cdiv": lambda a, b: -(-a // b), "constexpr": lambda a: a, "next_power_of_2": _next_power_of_2,
-    "min": lambda *given: _least(given), "minimum": lambda a, b: _least((a, b)),
-    "max": lambda *given: -_least([-value for value in given]), "maximum": lambda a, b: -_least((-a, -b)),
+    "min": lambda *values: _least(values), "minimum": lambda a, b: _least((a, b)),
+    "max": lambda *values: -_least([-value for value in values]), "maximum": lambda a, b: -_least((-a, -b)),
 }  # fmt: skip
 
 
-def _least(given: Sequence[Any]) -> Any:
-    whole = all(isinstance(value, int) for value in given)
-    return min(given) if whole else np.minimum.reduce(np.broadcast_arrays(*given))
+def _least(values: Sequence[Any]) -> Any:
+    whole = all(isinstance(value, int) for value in values)
+    return min(values) if whole else np.minimum.reduce(np.broadcast_arrays(*values))
 
 
 READERS: dict[type, Callable[[Reading, Any, NamesAt], Any]] = {

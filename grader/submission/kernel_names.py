@@ -343,8 +343,8 @@ class _Body:
 
     def _refuse(self, sentence: KernelNames, node: Node, what: str, **evidence: str) -> Refused:
         line = last_line(node) if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
-        said = sentence(line=line, what=_short(what), body=self.kind, **evidence)
-        return Refused(line, said, node.end_col_offset or 0)
+        words = sentence(line=line, what=_short(what), body=self.kind, **evidence)
+        return Refused(line, words, node.end_col_offset or 0)
 
 
 def _is_single(node: ast.expr) -> bool:

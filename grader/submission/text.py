@@ -207,10 +207,10 @@ def descriptors_made(tree: ast.Module) -> list[MadeDescriptor]:
         of_tensor = names == ("TensorDescriptor", "from_tensor")
         if not of_tensor and names[1] not in ("TensorDescriptor", "make_tensor_descriptor"):
             continue
-        given: dict[int | str | None, ast.expr] = {keyword.arg: keyword.value for keyword in node.keywords}
-        given |= dict(enumerate(node.args))
-        tensor = given.get(0, given.get("tensor", given.get("base")))
-        block = given.get(1 if of_tensor else 3, given.get("block_shape"))
+        arguments: dict[int | str | None, ast.expr] = {keyword.arg: keyword.value for keyword in node.keywords}
+        arguments |= dict(enumerate(node.args))
+        tensor = arguments.get(0, arguments.get("tensor", arguments.get("base")))
+        block = arguments.get(1 if of_tensor else 3, arguments.get("block_shape"))
         made.append(MadeDescriptor(node.lineno, _short_text(tensor), _short_text(block)))
     return sorted(made, key=lambda descriptor: descriptor.line)
 

@@ -27,11 +27,11 @@ def line_of_config(tree: ast.Module, config: str) -> int:
 
     `config` is "BLOCK_M: 64, BLOCK_N: 128, num_warps: 4", as Triton writes it.
     """
-    given = sorted(part.rpartition(": ")[2] for part in config.split(", "))
+    settings = sorted(part.rpartition(": ")[2] for part in config.split(", "))
     rows = (node for node in ast.walk(tree) if isinstance(node, ast.Tuple | ast.List | ast.Call))
     numbers = [(row.lineno, _numbers(row)) for row in rows]
-    lines = [line for line, row in numbers if len(row) > 1 and row == given] or [
-        line for line, row in numbers if len(row) > 2 and not Counter(row) - Counter(given)
+    lines = [line for line, row in numbers if len(row) > 1 and row == settings] or [
+        line for line, row in numbers if len(row) > 2 and not Counter(row) - Counter(settings)
     ]
     return lines[0] if len(lines) == 1 else 0
 

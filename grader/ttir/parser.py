@@ -170,8 +170,8 @@ class _Reader:
         region.types = types
         region.places = tuple([self.locations.place(place) for place in places])
         if len(self.regions) == 2 and not region.blocks:
-            said = [place.variable for place in region.places]
-            self.parameters = tuple(variable or name[1:] for variable, name in zip(said, names))
+            variables = [place.variable for place in region.places]
+            self.parameters = tuple(variable or name[1:] for variable, name in zip(variables, names))
 
     def _define(self, region: _Region, names: list[str], types: tuple[Type, ...]) -> tuple[int, ...]:
         """Returns numbers for new values. Raises BadText for a name that is defined already."""
@@ -291,14 +291,14 @@ class _Reader:
             self._add(self.regions[-1], name, results, operands, successors, form, regions, end["location"])
 
     def _function(self, regions: list[tuple[Block, ...]], attributes: dict[str, Any]) -> None:
-        name, said = attributes.get("sym_name"), attributes.get("function_type")
-        if not isinstance(name, str) or not isinstance(said, str) or len(regions) != 1 or not regions[0]:
+        name, form = attributes.get("sym_name"), attributes.get("function_type")
+        if not isinstance(name, str) or not isinstance(form, str) or len(regions) != 1 or not regions[0]:
             raise BadText("a function without a name, a type or a body")
         if name in self.functions:
             raise BadText(f"the function {name} is defined twice")
         blocks = regions[0]
         check_regions("tt.func", regions)
-        parameter_types, result_types = types_of(said)
+        parameter_types, result_types = types_of(form)
         if blocks[0].types != parameter_types:
             raise BadText(f"{name} has other parameters than its type says")
         promises = attributes.get("arg_attrs", [{}] * len(parameter_types))

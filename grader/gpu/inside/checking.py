@@ -176,13 +176,13 @@ def compared(
     """
     device, as_it_is = next(iter(outputs.values())).device, set(bounds.values()) == {"bits"}
     fresh = (_drawn_anew(recipe, dtype, seed, device) for recipe, seed in zip(recipes, seeds, strict=True))
-    given = list(fresh) if as_it_is else exact(fresh)  # one at a time: a copy is exact in any dtype
-    refs = exercise.expected(given)
+    inputs = list(fresh) if as_it_is else exact(fresh)  # one at a time: a copy is exact in any dtype
+    refs = exercise.expected(inputs)
     summaries = {
-        result.name: _summary(exercise, result.name, outputs[result.name], ref, bounds[result.name], given)
+        result.name: _summary(exercise, result.name, outputs[result.name], ref, bounds[result.name], inputs)
         for result, ref in zip(exercise.results, refs, strict=True)
     }
-    _wipe(*refs, *(argument for argument in given if isinstance(argument, torch.Tensor)))
+    _wipe(*refs, *(argument for argument in inputs if isinstance(argument, torch.Tensor)))
     return summaries
 
 
@@ -194,16 +194,16 @@ def _drawn_anew(recipe: Recipe, dtype: torch.dtype, seed: int, device: torch.dev
 
 
 def _summary(
-    exercise: Exercise, name: str, out: torch.Tensor, ref: torch.Tensor, bound: Bound, given: list[Argument]
+    exercise: Exercise, name: str, out: torch.Tensor, ref: torch.Tensor, bound: Bound, inputs: list[Argument]
 ) -> Summary:
     summary = Summary(list(ref.shape), out.numel())
     if out.shape != ref.shape:
         return summary
     out, parts = torch.atleast_1d(out, ref)
     cut, names = Cut.of(exercise.cut), exercise.arguments
-    shapes = {argument: tensor.shape for argument, tensor in tensors_of(names, given)}
+    shapes = {argument: tensor.shape for argument, tensor in tensors_of(names, inputs)}
     for rows in row_slices(len(out), cut.rows_at_once(name, out.shape, bound, shapes, MOST_COMPARED)):
-        part = out[rows], parts[rows], bound, [] if bound in EXACT else cut.rows(name, names, given, rows)
+        part = out[rows], parts[rows], bound, [] if bound in EXACT else cut.rows(name, names, inputs, rows)
         if (error := float(quick_error(*part))) <= 1:
             summary.largest_error = max(summary.largest_error, error)
             continue

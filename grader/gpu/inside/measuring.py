@@ -192,12 +192,12 @@ def _drawn_again(speed: SpeedRequest, seed: int, precision: torch.dtype | None) 
     Floats get this precision and whole numbers become int64; with None all stay as they are. Expected results may stay
     in memory: the next round has other inputs.
     """
-    given = numbers_alone(speed.recipes)
+    numbers = numbers_alone(speed.recipes)
     for place, recipe, spec in speed.tensors:
         dtype = getattr(torch, spec.dtype)
         drawn = recipe.tensor(dtype, speed.generator_of(seed, seed_place(recipe, place)), drawing_precision(dtype))
-        given[place] = drawn if precision is None else in_precision(drawn, precision)
-    return given
+        numbers[place] = drawn if precision is None else in_precision(drawn, precision)
+    return numbers
 
 
 def are_exact(exercise: Exercise, dtype: torch.dtype) -> bool:
@@ -240,11 +240,11 @@ def torch_chain(speed: SpeedRequest, slots: list[Buffers]) -> Chain:
     """
 
     def call(buffers: Buffers) -> None:
-        given, memory = numbers_alone(speed.recipes), []
+        numbers, memory = numbers_alone(speed.recipes), []
         for number, (place, _, spec) in enumerate(speed.tensors):
-            given[place] = view = buffers.argument(number, spec)
+            numbers[place] = view = buffers.argument(number, spec)
             memory.append(view.untyped_storage().data_ptr())
-        for result in speed.exercise.expected(given):
+        for result in speed.exercise.expected(numbers):
             if result.untyped_storage().data_ptr() in memory:
                 result.clone(memory_format=torch.contiguous_format)
 

@@ -101,9 +101,9 @@ def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tup
     except torch.OutOfMemoryError as error:
         return {"kind": "no-room", "message": (str(error) or "out of memory").splitlines()[0][:300]}, b""
     except (DriverError, RuntimeError) as error:
-        said = (str(error) or type(error).__name__).splitlines()[0][:300]
-        short = "out of memory" in said.lower().replace("_", " ")
-        return {"kind": "no-room" if short else "failed", "message": said}, b""
+        message = (str(error) or type(error).__name__).splitlines()[0][:300]
+        short = "out of memory" in message.lower().replace("_", " ")
+        return {"kind": "no-room" if short else "failed", "message": message}, b""
     except Exception as error:  # no fault of a kernel's: the parent tells it
         return {"kind": "died", "message": f"{type(error).__name__}: {error}"[:300]}, b""
 
@@ -143,8 +143,8 @@ def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: l
     results, replay = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.written)
     dtype = getattr(torch, header["dtype"])
     summaries = checking.compared(exercise, _bounds(header, exercise), results, recipes, dtype, seeds)
-    told = {name: asdict(summary) for name, summary in summaries.items()}
-    return {"kind": "drawn", **asdict(replay), "summaries": told}, b""
+    described = {name: asdict(summary) for name, summary in summaries.items()}
+    return {"kind": "drawn", **asdict(replay), "summaries": described}, b""
 
 
 def _measure(

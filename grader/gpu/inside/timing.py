@@ -106,8 +106,8 @@ def _warm_up(chains: list[Chain], clocks: Clocks) -> None:
 
 
 def _settled(megahertz: deque[float | None]) -> bool:
-    told = [reading for reading in megahertz if reading is not None]
-    return len(told) == ALIKE and max(told) <= 1.01 * min(told)
+    known = [reading for reading in megahertz if reading is not None]
+    return len(known) == ALIKE and max(known) <= 1.01 * min(known)
 
 
 def _round(chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random.Random) -> tuple[Round, str]:

@@ -77,24 +77,24 @@ class _Once(InterpretedCall):
                 buffer.bytes[:] = FILLS[self.request.fill]
             yield buffer
 
-    def _run(self, kernel: ReadyKernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
+    def _run(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], grid: tuple[int, ...]) -> None:
         programs, chosen = range(math.prod(grid)), self.request.traced or []
         if not programs or len(self.traced) == MOST_LAUNCHES:
-            super()._run(kernel, batch, given, grid)
+            super()._run(kernel, batch, arguments, grid)
             return
-        asked = [*chosen, 0, 0, 0]
-        x, y, z = (min(max(at, 0), size - 1) for at, size in zip(asked, grid))
+        program = [*chosen, 0, 0, 0]
+        x, y, z = (min(max(at, 0), size - 1) for at, size in zip(program, grid))
         number = (z * grid[1] + y) * grid[0] + x
-        run_launch(kernel, batch, given, programs[:number])
-        self._trace(kernel, batch, given, number)
-        run_launch(kernel, batch, given, programs[number + 1 :])
+        run_launch(kernel, batch, arguments, programs[:number])
+        self._trace(kernel, batch, arguments, number)
+        run_launch(kernel, batch, arguments, programs[number + 1 :])
 
-    def _trace(self, kernel: ReadyKernel, batch: Batch, given: list[Any], number: int) -> None:
+    def _trace(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], number: int) -> None:
         tracer, memory, log = Tracer(), self.memory, self.memory.observer
         tracer.arguments = list(memory.arguments)
         self.traced.append(_TracedLaunch(self.launches[-1], memory.name(number), tracer))
         memory.observer = tracer
         try:
-            run_launch(kernel, batch, given, range(number, number + 1), tracer)
+            run_launch(kernel, batch, arguments, range(number, number + 1), tracer)
         finally:
             memory.observer = log

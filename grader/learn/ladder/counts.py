@@ -98,8 +98,8 @@ def _moved(run: Run, trial: Trial, packed: PackedPlan, sizes: list[list[int]] | 
 
 def with_sizes(data: tuple[Recipe, ...], sizes: list[list[int]]) -> tuple[Recipe, ...]:
     """Returns the data sets of a call with these shapes of its tensors, in their order."""
-    given = iter(sizes)
-    return tuple(replace(recipe, shape=tuple(next(given))) if isinstance(recipe, Data) else recipe for recipe in data)
+    left = iter(sizes)
+    return tuple(replace(recipe, shape=tuple(next(left))) if isinstance(recipe, Data) else recipe for recipe in data)
 
 
 def _sizes(packed: PackedPlan) -> dict[str, int]:

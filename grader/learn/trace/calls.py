@@ -144,8 +144,8 @@ class CallToTrace:
             try:
                 reply = self.run.call(self.trial, inputs, traced=traced)
             except ChildEnded:
-                said = f"{self.trial.exercise.entry} did not come to its end. Next: {judge_it(self.run)}"
-                raise click.ClickException(said) from None
+                sentence = f"{self.trial.exercise.entry} did not come to its end. Next: {judge_it(self.run)}"
+                raise click.ClickException(sentence) from None
             self._refuse(reply)
             self.programs[program] = self._with_exact(reply, inputs, traced) if self.exact else reply
         return self.programs[program]
@@ -166,10 +166,10 @@ class CallToTrace:
             return
         if failure is None and not reply.refusals:
             raise click.ClickException(f"{self.trial.exercise.entry} launched no kernel. Next: {judge_it(self.run)}")
-        said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
+        reason = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
         where = f" in line {failure.line}" if failure and failure.line else ""
         what = "It does not compile" if failure and failure.kind == "compile" else "It ends before a kernel runs"
-        raise click.ClickException(f"{what}{where}: {said.rstrip('.')}. Next: {judge_it(self.run)}")
+        raise click.ClickException(f"{what}{where}: {reason.rstrip('.')}. Next: {judge_it(self.run)}")
 
 
 def stopped(reply: Reply) -> str:
@@ -234,8 +234,8 @@ def _last_failure(folder: Folder) -> _Failure | None:
     if result is None:
         return None
     failed = [test for test in result["tests"] if isinstance(test, dict) and test.get("outcome") == FAIL]
-    told = [test for test in failed if test.get("id") == result.get("cause") and not test.get("hidden")]
-    explained = [test for test in told if test.get("message") == result.get("message")] or told
+    same_cause = [test for test in failed if test.get("id") == result.get("cause") and not test.get("hidden")]
+    explained = [test for test in same_cause if test.get("message") == result.get("message")] or same_cause
     name, seed = explained[0].get("name") if explained else None, result.get("seed")
     return _Failure(name, seed if isinstance(seed, int) else None) if name and isinstance(name, str) else None
 
@@ -267,8 +267,8 @@ def _unwritten(verdict: Verdict) -> str:
     counted = next((sentence.evidence for sentence in verdict.said if sentence.sentence is Unwritten.COUNT), None)
     if counted is not None:
         return f"{counted['name']}{list(_numbers(counted['index']))}"
-    said = _first_wrong(verdict)
-    return str(said.evidence["element"]) if said is not None and "program" not in said.evidence else ""
+    wrong = _first_wrong(verdict)
+    return str(wrong.evidence["element"]) if wrong is not None and "program" not in wrong.evidence else ""
 
 
 def _first_wrong(verdict: Verdict) -> Said | None:
@@ -280,8 +280,8 @@ def _first_wrong(verdict: Verdict) -> Said | None:
 
 def _line(verdict: Verdict) -> int:
     """Returns the line of the mistake; 0 if it is not known."""
-    said = _found(verdict, "line")
-    return verdict.line or (said if isinstance(said, int) else 0)
+    line = _found(verdict, "line")
+    return verdict.line or (line if isinstance(line, int) else 0)
 
 
 def _found(verdict: Verdict, name: str) -> Value | None:
