@@ -2,15 +2,22 @@
 
 A recipe names a function of the file, with the types, constants and options that Triton compiles it for. Registers,
 shared memory, machine code and all else that a compiled kernel has are made when a host function asks for them.
+
+Host code can exchange a function's text or code, and change an object after it was made: a method of a class of tuples,
+the name of a dtype, the type of a constant. A kernel would see the change, and the front end, which makes it from the
+file's lines, would not. So a recipe tells only of functions and objects that are as they were written and made.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+import inspect
 import json
 import linecache
 import os
 import sys
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dis import get_instructions
 from functools import cache, cached_property
@@ -20,10 +27,8 @@ from typing import Any
 import triton
 from triton.language import constexpr, dtype
 
-from grader.child.plain_objects import is_plain_constexpr, is_plain_dtype, is_plain_tuple_class
 from grader.child.triton_api import LazyKernel, OutOfResources, allocator, compile_lazily
-from grader.child.written_functions import UNSURE, defaults_of, is_as_written, python_has
-from grader.front_end.triton_text_api import ASTSource, JITCallable, make_backend
+from grader.front_end.triton_text_api import ASTSource, JITCallable, JITFunction, make_backend
 from grader.submission.public_names import MODULES
 from grader.wire.frames import JsonObject
 from grader.wire.launch_abi import FIRST_WITH_TENSOR_MAPS, LAUNCH_OPTIONS, MOST_THREADS, TENSOR_MAP_BYTES, WARP_SIZE
@@ -34,16 +39,20 @@ MOST_NAMES = 250  # of a function, and functions of a kernel
 TRITON = os.path.join(os.path.dirname(triton.__file__), "")
 TOO_MANY = {"other": f"one of more than {MOST_NAMES} names of a function, or of the functions that a kernel reaches"}
 TWO_VALUES = {"other": "another value in each function that is made of these lines"}
-
+UNSURE = object()  # a default that Python and Triton read differently
 ABSENT, CHANGED = object(), object()  # a name with no value but Python's, if any; a name whose value is not Python's
 UNTOLD = {
     id(ABSENT): [0, {"absent": ""}],
     id(CHANGED): [1, {"other": "another function than Python's own of that name"}],
     id(UNSURE): [1, {"other": "hidden by a signature of its own"}],
 }
-
-
 OPTION_KINDS = {"int": (int, "a whole number"), "bool": (bool, "True or False"), "str": (str, "a text")}
+# Python adds these to a class that a class statement or namedtuple makes; none of them changes a value.
+DESCRIBES = frozenset({
+    "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__doc__", "__firstlineno__",
+    "__match_args__", "__module__", "__orig_bases__", "__parameters__", "__slots__", "__static_attributes__",
+})  # fmt: skip
+PYTHONS = dict(vars(builtins))  # before any line of a file has run
 
 
 class Kernel(LazyKernel):
@@ -70,8 +79,8 @@ class Kernel(LazyKernel):
             return f"{type(error).__name__}: {error}"[:MOST_TEXT]
         if getattr(memory, "is_cuda", False) and memory.nbytes >= size:
             return ""
-        found = f"{memory.nbytes} on {memory.device}" if hasattr(memory, "nbytes") else type(memory).__name__
-        return f"TypeError: the allocator is asked for {size} bytes on the GPU, and returns {found}"
+        returned = f"{memory.nbytes} on {memory.device}" if hasattr(memory, "nbytes") else type(memory).__name__
+        return f"TypeError: the allocator is asked for {size} bytes on the GPU, and returns {returned}"
 
     @cached_property
     def name(self) -> str:
@@ -108,7 +117,7 @@ class Kernel(LazyKernel):
             "attrs": [[list(path), _as_json(value)] for path, value in attributes],
             "options": self.options,
             "scopes": _scopes(self.src),
-            "fields": [found for number, kind in typed for found in _fields(kind, [number])],
+            "fields": [field for number, kind in typed for field in _fields(kind, [number])],
             "symbol": _symbol(self.src),
         }
 
@@ -155,7 +164,7 @@ def _told(value: Any) -> JsonObject:
     if type(value) in (NoneType, bool, int, float, str) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
     if is_plain_tuple_class(value):
-        defaults = [[name, *told] for name, told in _told_each(value._field_defaults).items()]
+        defaults = [[name, *field] for name, field in _told_each(value._field_defaults).items()]
         return {"tuple": [value.__name__, list(value._fields), defaults]}
     if _is_changed(value):
         return {"other": "changed after it was made"}
@@ -204,22 +213,22 @@ def _scopes(source: ASTSource) -> list[list[Any]]:
     """
     functions = [source.fn]
     for value in source.constants.values():
-        functions += [one for one in _functions_in(value) if one not in functions]
-    told: dict[tuple[str, int], tuple[JsonObject, JsonObject]] = {}
+        functions += [inner for inner in _functions_in(value) if inner not in functions]
+    scopes: dict[tuple[str, int], tuple[JsonObject, JsonObject]] = {}
     for function in functions:  # the list grows meanwhile
         names, defaults = _names_of(function), defaults_of(function)
         for value in (*names.values(), *defaults.values()):
-            functions += [one for one in _functions_in(value) if all(one is not other for other in functions)]
-        said = _told_each(names), _told_each(defaults)
-        for known, new in zip(told.setdefault((function.fn.__name__, _line(function)), said), said):
+            functions += [inner for inner in _functions_in(value) if all(inner is not other for other in functions)]
+        both = _told_each(names), _told_each(defaults)
+        for known, new in zip(scopes.setdefault((function.fn.__name__, _line(function)), both), both):
             known |= {name: [1, TWO_VALUES] for name in new if known.get(name) != new[name]}
-    for names_and_defaults in told.values():
+    for names_and_defaults in scopes.values():
         for known in names_and_defaults:
-            if len(known) > MOST_NAMES or len(told) > MOST_NAMES:
+            if len(known) > MOST_NAMES or len(scopes) > MOST_NAMES:
                 known |= dict.fromkeys(known, [1, TOO_MANY])
     return [
         [*place, *([[name, *value] for name, value in list(each.items())[:MOST_NAMES]] for each in names_and_defaults)]
-        for place, names_and_defaults in list(told.items())[:MOST_NAMES]
+        for place, names_and_defaults in list(scopes.items())[:MOST_NAMES]
     ]
 
 
@@ -281,3 +290,112 @@ def _function_or_constant(cls: type, *value: Any) -> Any:
     if len(value) == 1 and type(value[0]) is FunctionType:
         return triton.constexpr_function(value[0])
     return object.__new__(cls)
+
+
+def is_plain_constexpr(value: Any) -> bool:
+    """Returns whether a constant's type is the type of its value, as when it was made."""
+    if type(value) is not constexpr or vars(value).keys() != {"value", "type"}:
+        return False
+    made = constexpr(value.value).type
+    return type(value.type) is type(made) and vars(value.type) == vars(made)
+
+
+def is_plain_dtype(value: Any) -> bool:
+    return type(value) is dtype and vars(value) == vars(dtype(value.name))
+
+
+def is_plain_tuple_class(kind: Any) -> bool:
+    """Returns whether this is a class of tuples with names whose methods are as namedtuple makes them."""
+    if type(kind) is not type or kind.__bases__ != (tuple,) or not isinstance(kind.__dict__.get("_fields"), tuple):
+        return False
+    try:
+        made = _made(kind.__dict__["_fields"])
+    except (TypeError, ValueError):  # no names
+        return False
+    own, names = vars(kind), vars(made).keys() - DESCRIBES
+    if any(_deed(own.get(name)) != _deed(vars(made)[name]) for name in names - {"_field_defaults"}):
+        return False
+    if any(name.startswith("__") for name in own.keys() - names - DESCRIBES):
+        return False
+    new = own["__new__"].__func__
+    is_ours = new.__globals__.get("_tuple_new") == tuple.__new__
+    defaults = own.get("_field_defaults")
+    return is_ours and isinstance(defaults, dict) and (new.__defaults__ or ()) == tuple(defaults.values())
+
+
+@cache
+def _made(fields: tuple[str, ...]) -> type:
+    """Returns a class with these names; `rename` keeps the _1 of a name that Python has put there by itself."""
+    return namedtuple("made", fields, rename=True)
+
+
+def _deed(member: Any) -> Any:
+    """Returns what a member of a class does: a function's code, the number of a field, or the member itself."""
+    member = getattr(member, "__func__", member)
+    code = getattr(member, "__code__", None)
+    if isinstance(code, CodeType):
+        return code
+    return member.__reduce__()[1][0] if type(member).__name__ == "_tuplegetter" else member
+
+
+def is_as_written(function: JITCallable) -> bool:
+    """Returns whether a function's text, or code, is that of the lines in which it begins."""
+    code = getattr(function.fn, "__code__", None)
+    if not isinstance(code, CodeType):
+        return False
+    is_text = isinstance(function, JITFunction)
+    return _has_text_of(code, function.src) if is_text else code in _codes_in(code.co_filename)
+
+
+def _has_text_of(code: CodeType, text: str) -> bool:
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    begin = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), len(lines))
+    written, lines_of_text = lines[begin:], text.splitlines()
+    margin = len(written[0]) - len(written[0].lstrip()) if written else 0
+    last = max((line for line in _lines_of(code)), default=0) - code.co_firstlineno - begin
+    return last < len(lines_of_text) <= len(written) and all(
+        one.rstrip() == line[margin:].rstrip() for one, line in zip(lines_of_text, written)
+    )
+
+
+def _lines_of(code: CodeType) -> Iterator[int]:
+    yield from (line for *_, line in code.co_lines() if line)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _lines_of(inner)
+
+
+@cache
+def _codes_in(path: str) -> frozenset[CodeType]:
+    source = "".join(linecache.getlines(path))
+    return frozenset(_with_inner(compile(source, path, "exec", dont_inherit=True)))
+
+
+def _with_inner(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _with_inner(inner)
+
+
+def defaults_of(function: JITCallable) -> dict[str, Any]:
+    """Returns the values of parameters that have a default; UNSURE for all if the signatures disagree."""
+    signatures = [inspect.signature(function.fn), function.signature]
+    read = [{name: parameter.default for name, parameter in each.parameters.items()} for each in signatures]
+    first, *others = [*read, _raw_defaults(function.fn)]
+    defaults = {name: value for name, value in first.items() if value is not inspect.Parameter.empty}
+    is_sure = all(
+        other.get(name, inspect.Parameter.empty) is value for other in others for name, value in first.items()
+    )
+    return defaults if is_sure else dict.fromkeys(first, UNSURE)
+
+
+def _raw_defaults(function: FunctionType) -> dict[str, Any]:
+    """Returns the defaults that Python uses in a call, by parameter."""
+    names, defaults = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
+    return dict(zip(names[len(names) - len(defaults) :], defaults)) | (function.__kwdefaults__ or {})
+
+
+def python_has(function: FunctionType, name: str) -> bool:
+    """Returns whether the function sees Python's own object under this name, or nothing."""
+    return getattr(function, "__builtins__", {}).get(name) is PYTHONS.get(name)

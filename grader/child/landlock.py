@@ -80,8 +80,8 @@ def abi_here() -> int:
 
 def _close_at(abi: int, own: str, readable: Iterable[str]) -> bool:
     rights = rights_at(abi)
-    asked = _Ruleset(rights.files, rights.network, rights.scoped)
-    ruleset = LIBC.syscall(CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(rights.size), 0)
+    rules = _Ruleset(rights.files, rights.network, rights.scoped)
+    ruleset = LIBC.syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(rights.size), 0)
     if ruleset < 0:
         return False
     try:

@@ -169,10 +169,10 @@ class LaunchRecorder:
         if not has_no_memory(tensor):
             self._refuse(f"{what} lies in the CPU's memory, where a GPU's kernel cannot reach it: allocate it "
                                 "on the input's device, with device=x.device")  # fmt: skip
-        found = self._addresses.get(tensor.untyped_storage()._cdata)
-        if found is not None:
+        place = self._addresses.get(tensor.untyped_storage()._cdata)
+        if place is not None:
             memory = tensor.untyped_storage().nbytes()  # torch lets a view without elements begin behind it
-            return {"buffer": found[1], "offset": min(_bytes_before(tensor), memory)}
+            return {"buffer": place[1], "offset": min(_bytes_before(tensor), memory)}
         if not name:
             self._refuse(f"{what} is memory that this call neither got nor allocated")
         if not tensor.untyped_storage().nbytes():
@@ -266,10 +266,10 @@ class LaunchRecorder:
 
     def _describe(self, parameters: list[JsonObject], name: str, element: str, descriptor: Any) -> None:
         """Appends a tensor descriptor made by the host, and its sizes and strides: all are arguments in the text."""
-        told = {"element": element, **described(descriptor)}
+        parameter = {"element": element, **described(descriptor)}
         place = self._pointer(descriptor.base, name)
-        parameters.append({"name": name, "type": "descriptor", **place, "descriptor": told})
-        following = sizes_and_strides(name, told["shape"], told["strides"])
+        parameters.append({"name": name, "type": "descriptor", **place, "descriptor": parameter})
+        following = sizes_and_strides(name, parameter["shape"], parameter["strides"])
         parameters.extend({"name": name, "type": kind, "value": value} for name, kind, value in following)
 
     # ---- autotuning -------------------------------------------------------------------------------------

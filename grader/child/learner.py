@@ -77,8 +77,8 @@ class LearnerFile:
     def constants(self) -> dict[str, int]:
         """Returns the module's integers with upper-case names, as BLOCK_M, by name."""
         names = vars(self.module).items() if self.module else ()
-        found = {name: value for name, value in names if name.isupper() and type(value) is int}
-        return {name: value for name, value in list(found.items())[:MOST_NAMES] if abs(value) < 1 << 48}
+        constants = {name: value for name, value in names if name.isupper() and type(value) is int}
+        return {name: value for name, value in list(constants.items())[:MOST_NAMES] if abs(value) < 1 << 48}
 
     def entry(self, name: str, arguments: int) -> Callable[..., Any]:
         """Returns the entry function. Raises Rejected if it is missing or does not take this many arguments."""
@@ -133,7 +133,7 @@ class LearnerFile:
     def _flags(self) -> int:
         """The compiler's flags that `from __future__ import` sets for a whole file."""
         imports = [one for one in self._statements if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
-        features = [getattr(__future__, alias.name).compiler_flag for one in imports for alias in one.names]
+        features = [getattr(__future__, alias.name).compiler_flag for statement in imports for alias in statement.names]
         return functools.reduce(operator.or_, features, 0)
 
     def _derived(self, changed: set[str]) -> Iterator[ast.stmt]:
@@ -149,13 +149,13 @@ class LearnerFile:
     @cached_property
     def _assignments(self) -> list[tuple[ast.stmt, set[str], set[str]]]:
         """The file's assignments, each with the names that it uses and the names that it assigns."""
-        found: list[tuple[ast.stmt, set[str], set[str]]] = []
+        assignments: list[tuple[ast.stmt, set[str], set[str]]] = []
         for statement in self._statements:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value:
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
                 stored = {name for target in targets for name in _names_in(target)}
-                found.append((statement, _names_in(statement), stored))
-        return found
+                assignments.append((statement, _names_in(statement), stored))
+        return assignments
 
     # ---- failures ---------------------------------------------------------------------------------------
 
@@ -205,8 +205,8 @@ def _wants_values(error: BaseException | None) -> bool:
     """Returns whether torch reports that a tensor has no memory, or a stand-in that nothing runs here."""
     if error is None:
         return False
-    said = isinstance(error, NO_VALUES_TYPES) and any(text in str(error) for text in NO_VALUES)
-    return said or isinstance(error, NotRecordable) or _wants_values(error.__cause__)
+    is_known = isinstance(error, NO_VALUES_TYPES) and any(text in str(error) for text in NO_VALUES)
+    return is_known or isinstance(error, NotRecordable) or _wants_values(error.__cause__)
 
 
 def _special_kind(error: BaseException, message: str) -> str:

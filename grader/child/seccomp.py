@@ -117,10 +117,10 @@ def close() -> bool:
     """Installs the filter for this process and all that it starts, for good. Returns False where there is none."""
     if MACHINE not in SECCOMP:
         return False
-    given = _Program(len(PROGRAM) // INSTRUCTION.size, PROGRAM)
+    program = _Program(len(PROGRAM) // INSTRUCTION.size, PROGRAM)
     LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     flags = ctypes.c_ulong(SYNCHRONISE | KEEP_SPEED)
-    failed: int = LIBC.syscall(SECCOMP[MACHINE], ctypes.c_ulong(SET_MODE_FILTER), flags, ctypes.byref(given))
+    failed: int = LIBC.syscall(SECCOMP[MACHINE], ctypes.c_ulong(SET_MODE_FILTER), flags, ctypes.byref(program))
     return failed == 0
 
 

@@ -212,7 +212,7 @@ for _memory in (torch.UntypedStorage, torch.storage.TypedStorage):
 STARTS = {  # of a thread, in _thread and in threading; 3.13 knows a joinable one
     "start_new", "start_new_thread", "start_joinable_thread", "_start_new_thread", "_start_joinable_thread",
 }  # fmt: skip
-MAY_SWITCH = tuple(os.path.join(os.path.dirname(one.__file__ or ""), "") for one in (torch, grader))
+MAY_SWITCH = tuple(os.path.join(os.path.dirname(package.__file__ or ""), "") for package in (torch, grader))
 
 
 def keep_modes_on(refuse: Callable[[str], Any]) -> None:

@@ -163,8 +163,8 @@ def compile_lazily(kernel_of: Callable[[ASTSource, GPUTarget, dict[str, Any]], L
 
 def allocator() -> Callable[[int, int, int], Any]:
     """Returns what triton.set_allocator was given: (size, alignment, stream) -> memory. Without one, a call raises."""
-    given: Callable[[int, int, int], Any] = _allocation._allocator.get()
-    return given
+    function: Callable[[int, int, int], Any] = _allocation._allocator.get()
+    return function
 
 
 def described(descriptor: Any) -> dict[str, Any]:
@@ -217,11 +217,11 @@ class Utils:
 
     def load_binary(self, name: str, cubin: bytes, shared: int, device: int) -> tuple[Any, ...]:
         try:
-            said = read_cubin(cubin)
+            binary = read_cubin(cubin)
         except BadCubin:  # no fault of the launch; the parent reads it, too, and reports it
-            said = Cubin()
+            binary = Cubin()
         # (module and function: none, so nothing to unload, registers, spilled words, most threads per block)
-        return None, None, said.registers, said.stack_bytes // 4, 1024
+        return None, None, binary.registers, binary.stack_bytes // 4, 1024
 
     def unload_module(self, module: object) -> None:
         pass

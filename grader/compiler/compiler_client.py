@@ -180,9 +180,9 @@ class _Process(PythonWorker):
     def _last_words(self) -> str:
         """Returns the failed assertion of the compiler, else the last line that it wrote; "" if there is none."""
         try:
-            said = (self._folder / "said").read_bytes()[-(1 << 16) :].decode("utf-8", "replace")
+            output = (self._folder / "said").read_bytes()[-(1 << 16) :].decode("utf-8", "replace")
         except OSError:
             return ""
-        lines = [line for line in said.splitlines() if line.strip()]
-        found = next((line for line in lines if "Assertion" in line or "LLVM ERROR" in line), (lines or [""])[-1])
-        return one_line(found[:MOST_SAID])
+        lines = [line for line in output.splitlines() if line.strip()]
+        words = next((line for line in lines if "Assertion" in line or "LLVM ERROR" in line), (lines or [""])[-1])
+        return one_line(words[:MOST_SAID])

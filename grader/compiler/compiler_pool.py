@@ -102,10 +102,10 @@ class CompilerPool:
                 future.cancel()
         for _ in ending:
             self._waiting.put(None)
-        for one in ending:
-            one.compiler.end()
-        for one in ending:
-            one.thread.join()
+        for asker in ending:
+            asker.compiler.end()
+        for asker in ending:
+            asker.thread.join()
 
 
 class _AskingThread:
@@ -117,8 +117,8 @@ class _AskingThread:
         self.thread.start()
 
     def _work(self) -> None:
-        while (asked := self.pool.next()) is not None:
-            self.pool.answer(self.compiler, *asked)
+        while (question := self.pool.next()) is not None:
+            self.pool.answer(self.compiler, *question)
 
 
 def _is_passing(future: Future) -> bool:

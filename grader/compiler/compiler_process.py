@@ -50,9 +50,9 @@ OUT_OF_TIME = f"error code {-signal.SIGXCPU}"  # in Triton's message about an as
 def main(request_fd: int, reply_fd: int, readable: list[str]) -> None:
     """Answers requests until the pipe ends. `readable`: paths that the process may read besides the current folder."""
     limit_memory_and_files(MOST_MEMORY, MOST_FILE_BYTES)
-    said = os.open(SAID, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(said, 2)
-    os.close(said)
+    output = os.open(SAID, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(output, 2)
+    os.close(output)
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
         fence = asdict(close_fence(readable))
         frames.send(replies, {"kind": "ready", "versions": {"triton": triton.__version__}, "fence": fence})
@@ -131,9 +131,9 @@ class _Compilation:
 
     def _diagnosis(self) -> str:
         """Returns MLIR's first error on stderr, or the pass that failed without an error; "" if there is neither."""
-        said = SAID.read_text(errors="replace")
-        errors = (found[1] for found in ERROR.finditer(said) if not found[1].startswith(SAYS_NOTHING))
-        failed = (f"the pass {found[1]} failed" for found in FAILED_PASS.finditer(said))
+        output = SAID.read_text(errors="replace")
+        errors = (match[1] for match in ERROR.finditer(output) if not match[1].startswith(SAYS_NOTHING))
+        failed = (f"the pass {match[1]} failed" for match in FAILED_PASS.finditer(output))
         return next(errors, next(failed, ""))
 
 

@@ -81,15 +81,15 @@ class _Planner:
     def _alternatives(self, choice: Choice) -> list[Alternative]:
         """Returns a choice's alternatives, compiled. Raises the first's NotCompiled if none can run, as Triton does."""
         made, refused = [], []
-        for one in choice.alternatives:
+        for alternative in choice.alternatives:
             try:
-                made.append(replace(one, steps=self._steps(one.steps)))
+                made.append(replace(alternative, steps=self._steps(alternative.steps)))
             except NotCompiled as error:
                 if error.failed.what not in SKIPPED:
                     raise
                 refused.append(error)
-                made.append(replace(one, error=error.failed.message, steps=[]))
-        if refused and all(one.error for one in made):
+                made.append(replace(alternative, error=error.failed.message, steps=[]))
+        if refused and all(compiled.error for compiled in made):
             raise refused[0]
         return made
 

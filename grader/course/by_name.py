@@ -36,10 +36,10 @@ def course_root() -> Path:
     An installed package is no learner's own folder and does not count: progress has no place there. Raises
     click.ClickException where there is no course.
     """
-    found = course_here() or (COURSE if _is_course(COURSE) and not is_installed() else None)
-    if found is None:
+    root = course_here() or (COURSE if _is_course(COURSE) and not is_installed() else None)
+    if root is None:
         raise click.ClickException(NO_COURSE)
-    return found
+    return root
 
 
 def _is_course(folder: Path) -> bool:
@@ -73,14 +73,14 @@ def one_of(folders: list[Folder], text: str) -> Folder:
     wanted = text.strip().rstrip("/").lower()
     wanted = wanted.zfill(2) if wanted.isdigit() else wanted
     exact = [f for f in folders if wanted in (f.number, f.name, f.id)]
-    found = exact or [f for f in folders if wanted and (f.id.startswith(wanted) or f.name.startswith(wanted))]
-    if len(found) == 1:
-        return found[0]
+    matching = exact or [f for f in folders if wanted and (f.id.startswith(wanted) or f.name.startswith(wanted))]
+    if len(matching) == 1:
+        return matching[0]
     names = [n for f in folders for n in (f.id, f.name)]
-    near = [f.id for f in found] or difflib.get_close_matches(wanted, names, 3, 0.4)
+    near = [f.id for f in matching] or difflib.get_close_matches(wanted, names, 3, 0.4)
     near = list(dict.fromkeys(next(f.id for f in folders if name in (f.id, f.name)) for name in near))
     also = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(f.number for f in folders)}."
-    what = "Several exercises begin with" if found else "No exercise is called"
+    what = "Several exercises begin with" if matching else "No exercise is called"
     raise click.ClickException(f"{what} {text!r}. {also}")
 
 

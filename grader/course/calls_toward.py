@@ -102,7 +102,7 @@ def calls_within(
 
 def _is_one_element(promise: StatedPromise, call: DrawnCall) -> bool:
     """Returns whether an argument is one element, seen at every index: many a mistake changes no result of these."""
-    ranks = {name: len(one.shape) for name, one in promise.arguments.items() if one.shape}
+    ranks = {name: len(argument.shape) for name, argument in promise.arguments.items() if argument.shape}
     return any(len(call.layouts[name].repeated) == rank for name, rank in ranks.items() if name in call.layouts)
 
 
@@ -147,9 +147,9 @@ class _Search:
     def with_other_layouts(self, call: DrawnCall) -> list[DrawnCall]:
         """Returns calls that come to the branch as this call does, with other layouts of all arguments that may have
         them; none where every layout leads there: the branch asks for none."""
-        kinds = {name: one.values[0] for name, one in self.promise.arguments.items() if one.shape}
+        kinds = {name: argument.values[0] for name, argument in self.promise.arguments.items() if argument.shape}
         call, asks = replace(call, values=call.values | kinds), False
-        found = []
+        calls = []
         for _ in range(EACH):
             varied = call
             for name in self._in_any_order(call.layouts):
@@ -161,8 +161,8 @@ class _Search:
                     asks = True
             if varied is call:
                 varied = self._with_one_layout_for_all(call) or call
-            found += [varied] * (varied is not call)
-        return found if asks else []
+            calls += [varied] * (varied is not call)
+        return calls if asks else []
 
     def _layouts_of(self, name: str) -> Iterator[Layout]:
         argument = self.promise.arguments[name]
@@ -173,7 +173,7 @@ class _Search:
     def _with_one_layout_for_all(self, call: DrawnCall) -> DrawnCall | None:
         """Returns the call with layouts of one family and the same numbers, as a branch needs where strides are equal;
         None if there is none."""
-        ranks = {name: len(one.shape) for name, one in self.promise.arguments.items() if one.shape}
+        ranks = {name: len(argument.shape) for name, argument in self.promise.arguments.items() if argument.shape}
         families = {family for name in ranks for family in self.promise.arguments[name].families}
         for family in self.numbers.sample(sorted(families, key=lambda family: family.__name__), len(families)):
             state = self.numbers.getrandbits(30)
@@ -207,7 +207,7 @@ class _Search:
     def _changed(self, call: DrawnCall) -> DrawnCall | None:
         missing = self.missing(call)
         for _ in range(MOST_CHANGES):
-            better = next((one for one in self._changes(call) if self.missing(one) < missing), None)
+            better = next((change for change in self._changes(call) if self.missing(change) < missing), None)
             if better is None or self.tried > MOST_TRIED:
                 return None
             call, missing = better, self.missing(better)
@@ -254,19 +254,19 @@ class _Search:
         return self.numbers.sample(list(names), len(names))
 
     def _values_of(self, name: str, call: DrawnCall) -> dict[str, Any]:
-        one = self.promise.sizes[name]
-        values = one.only or range(max(1, one.least), carried_out(one) + 1)
+        size = self.promise.sizes[name]
+        values = size.only or range(max(1, size.least), carried_out(size) + 1)
         return call.sizes | {name: np.array(values, np.int64)}
 
     def _all_sizes(self, call: DrawnCall) -> dict[str, Any]:
         """Returns many values of all sizes; each power of two is as likely as any other."""
-        found, draw = {}, np.random.default_rng(self.numbers.getrandbits(32))
-        for name, one in self.promise.sizes.items():
-            least, most = math.log(max(1, one.least)), math.log(carried_out(one) + 1)
-            found[name] = (
-                draw.choice(one.only, AT_ONCE) if one.only else np.exp(draw.uniform(least, most, AT_ONCE)).astype(int)
+        sizes, draw = {}, np.random.default_rng(self.numbers.getrandbits(32))
+        for name, size in self.promise.sizes.items():
+            least, most = math.log(max(1, size.least)), math.log(carried_out(size) + 1)
+            sizes[name] = (
+                draw.choice(size.only, AT_ONCE) if size.only else np.exp(draw.uniform(least, most, AT_ONCE)).astype(int)
             )
-        return found
+        return sizes
 
     def _with_other_sizes(self, call: DrawnCall, sizes: dict[str, Any]) -> Iterator[DrawnCall]:
         """Yields a call with sizes out of these arrays, for which the fewest conditions are missing."""
@@ -292,14 +292,14 @@ class _Search:
 
 
 def _first_and(constants: dict[str, int], blocks: Sequence[dict[str, int]]) -> list[dict[str, int]]:
-    return [constants, *(one for one in ({}, *blocks) if one != constants)]
+    return [constants, *(setting for setting in ({}, *blocks) if setting != constants)]
 
 
 def _is_small(promise: StatedPromise, sizes: dict[str, Any], constants: dict[str, int]) -> Any:
     """Returns whether a call of these sizes may be carried out in full; a bool for each entry of the arrays."""
-    blocks = {name: constants.get(one.name, one.block) for name, one in promise.sizes.items()}
+    blocks = {name: constants.get(size.name, size.block) for name, size in promise.sizes.items()}
     lanes = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
     usual = np.array(True)
-    for name, one in promise.sizes.items():
-        usual = usual & (sizes[name] <= one.most)
+    for name, stated in promise.sizes.items():
+        usual = usual & (sizes[name] <= stated.most)
     return (usual | (math.prod(sizes.values()) <= MOST_ELEMENTS)) & (math.prod(lanes.values()) <= MOST_LANES)

@@ -28,8 +28,8 @@ class Cut:
     def of(text: str) -> Cut:
         """Returns the cut that a text such as "a[m, :], b[:, n] -> c[m, n]" states; the cut of "" cuts nothing. An
         input that the text leaves out is taken whole, as a number is."""
-        given, _, made = text.partition("->")
-        return Cut(_letters(given), _letters(made))
+        inputs, _, made = text.partition("->")
+        return Cut(_letters(inputs), _letters(made))
 
     @staticmethod
     def whole(inputs: Mapping[str, int], results: Mapping[str, int]) -> Cut:
@@ -42,7 +42,7 @@ class Cut:
         with ":" at the same place. Raises ValueError where no input has it."""
         sizes = []
         for dimension, letter in enumerate(self.results[result]):
-            found = (_size(dimension, letter, self.inputs.get(name, []), one) for name, one in inputs.items())
+            found = (_size(dimension, letter, self.inputs.get(name, []), value) for name, value in inputs.items())
             size = next((size for size in found if size is not None), None)
             if size is None:
                 raise ValueError(f"the cut of {result} has a dimension {letter!r} that no input has")

@@ -87,8 +87,8 @@ def drawn_calls(promise: StatedPromise, seed: int, test: str, of_file: Sequence[
     drafts += [Draft()] * max(LEAST_MIXED, MOST_CALLS - len(drafts))
     calls = list(_made(promise, drafts, numbers))
     if promise.gpus:
-        told = cycle(_of_each_gpu(numbers))
-        calls = [replace(call, constants=call.constants | next(told)) for call in calls]
+        gpus = cycle(_of_each_gpu(numbers))
+        calls = [replace(call, constants=call.constants | next(gpus)) for call in calls]
     numbers.shuffle(calls)
     calls += _around(promise, of_file, random.Random(seed_for(seed, test, "around")))
     return [replace(call, number=number) for number, call in enumerate(calls, 1)]
@@ -109,15 +109,15 @@ def table_of(promise: StatedPromise, numbers: random.Random) -> Covering:
 def _axes(promise: StatedPromise, numbers: random.Random) -> dict[Axis, list]:
     """Returns the axes of the table, each with all values that a call may have there."""
     axes: dict[Axis, list] = {DTYPE: list(promise.dtypes), BLOCKS: list(range(1 + len(promise.blocks)))}
-    axes |= {("size", name): _classes(one, promise, numbers) for name, one in promise.sizes.items()}
-    axes |= {("layout", name): list(one.families) for name, one in promise.arguments.items()}
-    return axes | {("kind", name): list(one.values) for name, one in promise.arguments.items()}
+    axes |= {("size", name): _classes(size, promise, numbers) for name, size in promise.sizes.items()}
+    axes |= {("layout", name): list(argument.families) for name, argument in promise.arguments.items()}
+    return axes | {("kind", name): list(argument.values) for name, argument in promise.arguments.items()}
 
 
-def _classes(one: Sizes, promise: StatedPromise, numbers: random.Random) -> list[str]:
+def _classes(size: Sizes, promise: StatedPromise, numbers: random.Random) -> list[str]:
     """Returns the names of a size's classes that fit the file's own block, or a block that a call sets."""
-    blocks = {one.block, *(constants.get(one.name, one.block) for constants in promise.blocks)}
-    return list(dict.fromkeys(name for block in sorted(blocks) for name in one.classes(numbers, block)))
+    blocks = {size.block, *(constants.get(size.name, size.block) for constants in promise.blocks)}
+    return list(dict.fromkeys(name for block in sorted(blocks) for name in size.classes(numbers, block)))
 
 
 def _weight(one: Cell, other: Cell) -> int:
@@ -157,8 +157,8 @@ def _with_fitting_blocks(promise: StatedPromise, draft: Draft, row: Row) -> Row:
 def _fits(promise: StatedPromise, row: Row) -> bool:
     constants = ({}, *promise.blocks)[row[BLOCKS]]
     return all(
-        row["size", name] in one.classes(random.Random(0), constants.get(one.name, one.block))
-        for name, one in promise.sizes.items()
+        row["size", name] in size.classes(random.Random(0), constants.get(size.name, size.block))
+        for name, size in promise.sizes.items()
         if row["size", name]
     )
 
@@ -171,9 +171,9 @@ def _last_of_each(table: Covering, row: Row) -> Row:
 def _call(promise: StatedPromise, draft: Draft, row: Row, numbers: random.Random) -> DrawnCall:
     constants = ({}, *promise.blocks)[row[BLOCKS]]
     sizes = dict(draft.sizes)
-    for name, one in promise.sizes.items():
+    for name, size in promise.sizes.items():
         if name not in sizes:
-            sizes[name] = one.of_class(row["size", name], numbers, constants.get(one.name, one.block))
+            sizes[name] = size.of_class(row["size", name], numbers, constants.get(size.name, size.block))
     layouts, values = dict(draft.layouts), {}
     for name, argument in promise.arguments.items():
         if name not in layouts:
@@ -187,22 +187,22 @@ def _call(promise: StatedPromise, draft: Draft, row: Row, numbers: random.Random
 
 def _several(promise: StatedPromise) -> Row:
     """Returns a row with sizes of several blocks, where a size may be that large, and with the file's own blocks."""
-    sizes = {("size", name): _largest_class(one) for name, one in promise.sizes.items()}
+    sizes = {("size", name): _largest_class(size) for name, size in promise.sizes.items()}
     return sizes | {BLOCKS: 0}
 
 
-def _largest_class(one: Sizes) -> str:
-    classes = one.classes(random.Random(0), one.block)
+def _largest_class(size: Sizes) -> str:
+    classes = size.classes(random.Random(0), size.block)
     return SEVERAL if SEVERAL in classes else [name for name in classes if name != ONE or len(classes) == 1][-1]
 
 
 def _in_family(promise: StatedPromise, family: Family) -> Row:
     """Returns a row in which each argument has this family of layouts, if it may have it."""
-    return {("layout", name): family for name, one in promise.arguments.items() if family in one.families}
+    return {("layout", name): family for name, argument in promise.arguments.items() if family in argument.families}
 
 
 def _ordinary(promise: StatedPromise) -> Row:
-    return {("kind", name): one.values[0] for name, one in promise.arguments.items()}
+    return {("kind", name): argument.values[0] for name, argument in promise.arguments.items()}
 
 
 def _kinds(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
@@ -212,10 +212,10 @@ def _kinds(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     The blocks are the first that the test states: they are small, so that there are many of them. With ordinary values
     sizes are one past several blocks: the element alone in its block weighs little among all others.
     """
-    most = max(len(one.values) for one in promise.arguments.values())
+    most = max(len(argument.values) for argument in promise.arguments.values())
     row = _several(promise) | {DTYPE: promise.dtypes[0], BLOCKS: min(1, len(promise.blocks))}
     drafts = [
-        Draft(row | {("kind", name): _in_turn(one, turn) for name, one in promise.arguments.items()})
+        Draft(row | {("kind", name): _in_turn(argument, turn) for name, argument in promise.arguments.items()})
         for turn in range(most)
     ]
     return [replace(drafts[0], row=drafts[0].row | _one_past_several(promise)), *drafts[1:]]
@@ -224,26 +224,26 @@ def _kinds(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
 def _one_past_several(promise: StatedPromise) -> Row:
     """Returns a row with sizes one past several blocks, where a size may be that large in the first blocks stated."""
     constants = ({}, *promise.blocks)[min(1, len(promise.blocks))]
-    blocks = {name: constants.get(one.name, one.block) for name, one in promise.sizes.items()}
+    blocks = {name: constants.get(size.name, size.block) for name, size in promise.sizes.items()}
     return {
         ("size", name): PAST
-        for name, one in promise.sizes.items()
-        if PAST in one.classes(random.Random(0), blocks[name])
+        for name, size in promise.sizes.items()
+        if PAST in size.classes(random.Random(0), blocks[name])
     }
 
 
-def _in_turn(one: Promised, turn: int) -> Kind:
-    return one.values[turn % len(one.values)]
+def _in_turn(argument: Promised, turn: int) -> Kind:
+    return argument.values[turn % len(argument.values)]
 
 
 def _alike(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns drafts whose arguments all have the same strides, unlike the strides of a contiguous tensor."""
     arguments = promise.arguments.values()
-    common = [family for family in HOLES_ALIKE if all(family in one.families for one in arguments)]
+    common = [family for family in HOLES_ALIKE if all(family in argument.families for argument in arguments)]
     drafts = []
     for family in common if len(promise.arguments) > 1 else ():
         state = numbers.randrange(1 << 30)
-        layouts = {n: family(random.Random(state), len(one.shape)) for n, one in promise.arguments.items()}
+        layouts = {n: family(random.Random(state), len(argument.shape)) for n, argument in promise.arguments.items()}
         row = _several(promise) | _in_family(promise, family) | _ordinary(promise)
         drafts.append(Draft(row, layouts=layouts))
     return drafts
@@ -253,12 +253,12 @@ def _single(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns for each size a draft in which it is 1 and strides are unusual: one row, or column, of a larger
     matrix."""
     row = _several(promise) | _in_family(promise, drawn_layouts.sparse)
-    return [Draft(row | {("size", name): ONE}) for name, one in promise.sizes.items() if not one.only]
+    return [Draft(row | {("size", name): ONE}) for name, size in promise.sizes.items() if not size.only]
 
 
 def _shared(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns drafts with inputs that see elements twice, in sizes large enough to make a difference."""
-    found = [family for family in SHARED if any(family in one.families for one in promise.arguments.values())]
+    found = [family for family in SHARED if any(family in argument.families for argument in promise.arguments.values())]
     return [Draft(_several(promise) | _in_family(promise, family)) for family in found]
 
 
@@ -267,8 +267,8 @@ def _empty(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     are, since nothing is computed."""
     row = _several(promise) | _in_family(promise, drawn_layouts.contiguous)
     drafts = []
-    for name, one in promise.sizes.items():
-        if not one.least:
+    for name, size in promise.sizes.items():
+        if not size.least:
             others = {n: of.fitting(numbers.randint(19 * of.most // 20, of.most)) for n, of in promise.sizes.items()}
             drafts.append(Draft(row, sizes=others | {name: 0}, is_empty=True))
     return drafts
@@ -278,9 +278,9 @@ def _large(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns for each size that is to be large once a draft in which it is, and in which all others are small enough.
     Ordinary values show best which digits are lost on the way."""
     drafts = []
-    for name, one in promise.sizes.items():
-        if one.once:
-            size = numbers.randint(9 * one.once // 10, one.once)
+    for name, stated in promise.sizes.items():
+        if stated.once:
+            size = numbers.randint(9 * stated.once // 10, stated.once)
             room = max(2, min(SMALL, MOST_ELEMENTS // size))
             sizes = {n: other.fitting(numbers.randint(room // 2 + 1, room)) for n, other in promise.sizes.items()}
             row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
@@ -292,25 +292,25 @@ def _empty_blocks(promise: StatedPromise, numbers: random.Random) -> list[Draft]
     """Returns for each size that blocks divide a draft with many small blocks, as many as the largest call has. Half of
     them hold one number alone, such as -inf, so code that joins the results of blocks meets several such blocks."""
     drafts = []
-    for name, one in promise.sizes.items():
-        block = promise.blocks[0].get(one.name, 0) if promise.blocks else 0
+    for name, stated in promise.sizes.items():
+        block = promise.blocks[0].get(stated.name, 0) if promise.blocks else 0
         kinds = _half_alike(promise, name)
-        if one.limit and block and kinds:
-            size = block * min(one.limit // one.block, MANY_BLOCKS) - numbers.randint(1, SMALL)
+        if stated.limit and block and kinds:
+            size = block * min(stated.limit // stated.block, MANY_BLOCKS) - numbers.randint(1, SMALL)
             sizes = {other: of_other.fitting(2) for other, of_other in promise.sizes.items()} | {name: size}
             row = _without_sizes(promise) | _in_family(promise, drawn_layouts.contiguous) | {BLOCKS: 1}
-            drafts.append(Draft(row | {axis: found[0] for axis, found in kinds.items()}, sizes=sizes))
+            drafts.append(Draft(row | {axis: fitting[0] for axis, fitting in kinds.items()}, sizes=sizes))
     return drafts
 
 
 def _half_alike(promise: StatedPromise, name: str) -> Row:
     """Returns, for each argument with rows of this size, the kinds of values in which half of a row is one number."""
-    found = {
+    alike = {
         ("kind", argument): [kind for kind in one.values if callable(kind) and _is_half_alike(kind, len(one.shape))]
         for argument, one in promise.arguments.items()
         if one.shape[-1:] == (name,)
     }
-    return {axis: kinds for axis, kinds in found.items() if kinds}
+    return {axis: kinds for axis, kinds in alike.items() if kinds}
 
 
 def _is_half_alike(kind: Callable, rank: int) -> bool:
@@ -325,16 +325,16 @@ def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Rand
     """
     places = [
         (name, size)
-        for name, one in promise.sizes.items()
+        for name, stated in promise.sizes.items()
         for number in of_file
-        if one.block < number and not one.only
-        and one.least <= (size := number + numbers.choice(PAST_A_NUMBER)) <= carried_out(one)
+        if stated.block < number and not stated.only
+        and stated.least <= (size := number + numbers.choice(PAST_A_NUMBER)) <= carried_out(stated)
     ]  # fmt: skip
     table, others = table_of(promise, numbers), max(1, len(promise.sizes) - 1)
     calls = []
     for name, size in numbers.sample(places, min(MOST_AROUND, len(places))):
         room = max(1, min(SMALL, int((MOST_ELEMENTS / size) ** (1 / others))))
-        sizes = {n: one.fitting(numbers.randint(1, min(room, one.most))) for n, one in promise.sizes.items()}
+        sizes = {n: stated.fitting(numbers.randint(1, min(room, stated.most))) for n, stated in promise.sizes.items()}
         sizes[name] = size
         draft = Draft(_without_sizes(promise) | {BLOCKS: _blocks_for(promise, sizes)}, sizes=sizes)
         calls.append(_call(promise, draft, table.complete(draft.row), numbers))
@@ -364,23 +364,23 @@ def lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, in
     may be repeated in many programs. No program goes over all of a cache.
     """
     blocks = {
-        name: constants.get(one.name, one.block if one.name or one.block > GUESSED else 1)
-        for name, one in promise.sizes.items()
+        name: constants.get(size.name, size.block if size.name or size.block > GUESSED else 1)
+        for name, size in promise.sizes.items()
     }
-    blocks |= {name: 1 if constants else one.block // 2 for name, one in promise.sizes.items() if one.only}
+    blocks |= {name: 1 if constants else size.block // 2 for name, size in promise.sizes.items() if size.only}
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
-    shapes = [one.shape for one in promise.arguments.values() if not is_cache(one)]
+    shapes = [argument.shape for argument in promise.arguments.values() if not is_cache(argument)]
     return max(math.prod(length(dimension, whole) for dimension in shape) for shape in shapes)
 
 
-def is_cache(one: Promised) -> bool:
+def is_cache(argument: Promised) -> bool:
     """Returns whether the argument is a cache whose pages a table leads to."""
-    return any(isinstance(kind, OfSequences) and kind.is_cache for kind in one.values)
+    return any(isinstance(kind, OfSequences) and kind.is_cache for kind in argument.values)
 
 
-def carried_out(one: Sizes) -> int:
+def carried_out(size: Sizes) -> int:
     """Returns the largest size of which all programs are run, and not only a sample."""
-    return max(one.most, one.once, min(one.limit, MOST_BOUNDARY))
+    return max(size.most, size.once, min(size.limit, MOST_BOUNDARY))
 
 
 def _many_blocks(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
@@ -389,8 +389,8 @@ def _many_blocks(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     other size where there are three sizes or more. In small blocks, sizes that no block cuts are left to _beyond."""
     drafts, constants = [], ({}, *promise.blocks)[-1]
     primes, others = ((17, 19, 23), 3) if constants else ((11, 13), 3 if len(promise.sizes) < 3 else 2)
-    for name, one in promise.sizes.items():
-        if not one.only and (one.name in constants or one.block > GUESSED if constants else one.limit):
+    for name, size in promise.sizes.items():
+        if not size.only and (size.name in constants or size.block > GUESSED if constants else size.limit):
             counts = dict.fromkeys(promise.sizes, others) | {name: numbers.choice(primes)}
             sizes = {other: _of_blocks(promise.sizes[other], n, constants, numbers) for other, n in counts.items()}
             drafts.append(Draft(_without_sizes(promise) | {BLOCKS: len(promise.blocks)}, sizes=sizes))
@@ -407,10 +407,10 @@ def _many_blocks_each(promise: StatedPromise, numbers: random.Random) -> list[Dr
     if list(is_cut.values()).count(True) < 2:
         return []
     sizes = {
-        name: _of_blocks(one, numbers.randint(least, most), constants, numbers)
+        name: _of_blocks(size, numbers.randint(least, most), constants, numbers)
         if is_cut.get(name, True)
         else numbers.randint(1, 2)
-        for name, one in promise.sizes.items()
+        for name, size in promise.sizes.items()
     }
     return [Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes)]
 
@@ -426,10 +426,10 @@ def _last_groups(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     times = 3 if any(MULTIPROCESSORS in constants for constants in promise.blocks) else 2  # a program has several tiles
     for left in range(1, GROUP_OF_MOST):
         sizes = {}
-        for name, one in promise.sizes.items():
-            columns, rows = one.name in COLUMNS, GROUP_OF_MOST + left if one.name == ROWS else 1
-            many = numbers.randint(times * one.most // 2 + 1, times * one.most)
-            sizes[name] = many if columns else _of_blocks(one, rows, constants, numbers)
+        for name, size in promise.sizes.items():
+            columns, rows = size.name in COLUMNS, GROUP_OF_MOST + left if size.name == ROWS else 1
+            many = numbers.randint(times * size.most // 2 + 1, times * size.most)
+            sizes[name] = many if columns else _of_blocks(size, rows, constants, numbers)
         drafts.append(Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes))
     return drafts
 
@@ -446,29 +446,29 @@ def _beyond(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     in the blocks with the fewest lanes, and one in the file's own where no block cuts any size. Of few sizes, it is one
     of the two smallest."""
     place, constants = smallest_blocks(promise)
-    if sum(one.limit > one.most for one in promise.sizes.values()) < 2:
+    if sum(size.limit > size.most for size in promise.sizes.values()) < 2:
         return []
-    is_cut = any(one.name in constants for one in promise.sizes.values())
+    is_cut = any(size.name in constants for size in promise.sizes.values())
     drafts = []
     for blocks in (place,) if is_cut or not place else (place, 0):
-        sizes = {name: _beyond_most(one, numbers) for name, one in promise.sizes.items()}
+        sizes = {name: _beyond_most(size, numbers) for name, size in promise.sizes.items()}
         drafts.append(Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: blocks}, sizes=sizes))
     return drafts
 
 
-def _beyond_most(one: Sizes, numbers: random.Random) -> int:
-    if one.only:
-        return numbers.choice(sorted(one.only)[:2])
-    return min(numbers.randint(one.most + 1, one.most + max(2, one.most // 2)), max(one.limit, one.most))
+def _beyond_most(size: Sizes, numbers: random.Random) -> int:
+    if size.only:
+        return numbers.choice(sorted(size.only)[:2])
+    return min(numbers.randint(size.most + 1, size.most + max(2, size.most // 2)), max(size.limit, size.most))
 
 
-def _of_blocks(one: Sizes, count: int, constants: dict[str, int], numbers: random.Random) -> int:
+def _of_blocks(size: Sizes, count: int, constants: dict[str, int], numbers: random.Random) -> int:
     """Returns a size that takes `count` blocks, the last of them in part; the largest size, where that is less. A size
     with few values gets any of them."""
-    if one.only:
-        return numbers.choice(one.only)
-    block = constants.get(one.name, one.block if not constants else SMALL)
-    most = one.largest if one.name or not constants else max(one.most, one.once)
+    if size.only:
+        return numbers.choice(size.only)
+    block = constants.get(size.name, size.block if not constants else SMALL)
+    most = size.largest if size.name or not constants else max(size.most, size.once)
     return max(1, min(count * block - numbers.randint(1, SMALL), most))
 
 
@@ -481,9 +481,9 @@ def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     which two of several are. Where it may, it has strides of its own: a file that takes one tensor for a special case
     is wrong there as likely as anywhere."""
     alike: dict[tuple, list[str]] = defaultdict(list)
-    for name, one in promise.arguments.items():
-        if one.shape and not one.is_filled and callable(one.values[0]):
-            alike[len(one.shape), one.dtype, one.families, one.values[0]].append(name)
+    for name, argument in promise.arguments.items():
+        if argument.shape and not argument.is_filled and callable(argument.values[0]):
+            alike[len(argument.shape), argument.dtype, argument.families, argument.values[0]].append(name)
     row = _several(promise) | _ordinary(promise)
     drafts = []
     for names in alike.values():
@@ -502,7 +502,7 @@ def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
 
 def _two_families(families: Sequence[Family], numbers: random.Random) -> list[Family]:
     """Returns two families with other strides, of the layouts in which each element has its own place."""
-    fitting = [one for one in families if one not in (*SHARED, *COMPACT)]
+    fitting = [family for family in families if family not in (*SHARED, *COMPACT)]
     return numbers.sample(fitting, 2) if len(fitting) > 1 else [families[0]] * 2
 
 
@@ -511,7 +511,7 @@ def _of_one_shape(promise: StatedPromise, names: Sequence[str]) -> tuple[dict[st
     dimension that is a product of two sizes stays as it is."""
     shapes = {name: promise.arguments[name].shape for name in names}
     different = {dimension for of_axis in zip(*shapes.values()) if len(set(of_axis)) > 1 for dimension in of_axis}
-    times = {own[0]: length(one, {own[0]: 1}) for one in different if len(own := sizes_of(one)) == 1}
+    times = {own[0]: length(dimension, {own[0]: 1}) for dimension in different if len(own := sizes_of(dimension)) == 1}
     most = min((times[name] * promise.sizes[name].most for name in times), default=0)
     side = min(most, SMALL_SIDE) // max(times.values(), default=1) * max(times.values(), default=1)
     sizes = {name: promise.sizes[name].fitting(side // factor) for name, factor in times.items()}
@@ -526,9 +526,9 @@ def _in_one_memory(promise: StatedPromise, numbers: random.Random) -> list[Draft
     """Returns drafts in which an argument is a part of another argument."""
     row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
     drafts = []
-    for one in shared_views(promise, numbers):
-        own = {("layout", name): None for name in one.layouts}
-        drafts.append(Draft(row | own, one.sizes, one.layouts, parts={one.part: one.whole}))
+    for views in shared_views(promise, numbers):
+        own = {("layout", name): None for name in views.layouts}
+        drafts.append(Draft(row | own, views.sizes, views.layouts, parts={views.part: views.whole}))
     return drafts
 
 

@@ -80,12 +80,12 @@ class Exercise:
     def returned(self) -> tuple[Result, ...]:
         """The results that the entry returns, in order."""
         several = self.returns if isinstance(self.returns, tuple) else (self.returns,)
-        return tuple(one if isinstance(one, Result) else Result(one) for one in several)
+        return tuple(result if isinstance(result, Result) else Result(result) for result in several)
 
     @property
     def results(self) -> tuple[Result, ...]:
         """The results that a call is judged by: the returned results, then the other arguments that it updates."""
-        names = [one.name for one in self.returned]
+        names = [result.name for result in self.returned]
         return (*self.returned, *(Result(name) for name in self.updates if name not in names))
 
     @property
@@ -96,7 +96,7 @@ class Exercise:
     @property
     def written(self) -> list[str]:
         """The names of the arguments that a call may change."""
-        return [one.name for one in self.results if one.name in self.arguments]
+        return [result.name for result in self.results if result.name in self.arguments]
 
     def expected(self, arguments: Sequence) -> list[torch.Tensor]:
         """Returns what the reference computes from these arguments, in the order of `results`."""
@@ -113,7 +113,7 @@ class Exercise:
     @property
     def result_text(self) -> str:
         """The names of the returned results for a sentence: "z", or "z, mean and rstd"."""
-        return in_words([one.name for one in self.returned])
+        return in_words([result.name for result in self.returned])
 
     @property
     def fills_argument(self) -> bool:

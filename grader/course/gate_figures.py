@@ -52,7 +52,7 @@ def calibration(root: Path) -> Kept:
     """Returns the figures measured on a GPU for this learner's folder; {} where there are none. Raises BadFigures."""
     try:
         data = json.loads((root / CALIBRATION).read_text("utf-8"))
-        return {name: _figures(one) for name, one in data.items()}
+        return {name: _figures(figures) for name, figures in data.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:
@@ -85,4 +85,4 @@ def _figures(data: dict) -> GateFigures:
 
 
 def _write(path: Path, figures: Kept) -> None:
-    write_whole(path, json.dumps({name: asdict(one) for name, one in sorted(figures.items())}, indent=1) + "\n")
+    write_whole(path, json.dumps({name: asdict(figure) for name, figure in sorted(figures.items())}, indent=1) + "\n")

@@ -94,11 +94,11 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
             yield replace(between, values={argument: of[turn % len(of)] for argument, of in kinds.items()})
 
 
-def _needs_values_in_full(promise: StatedPromise, one: Sizes) -> bool:
+def _needs_values_in_full(promise: StatedPromise, size: Sizes) -> bool:
     """Returns whether no sample compares what a large size makes: of a cache, no value tells which page was read; where
     a size has few values, as that of a head, several launches or long loops are usual."""
     has_heads = any(other.only for other in promise.sizes.values())
-    return any(is_cache(of) for of in promise.arguments.values()) or bool(one.name) and has_heads
+    return any(is_cache(of) for of in promise.arguments.values()) or bool(size.name) and has_heads
 
 
 def _largest_in_full(promise: StatedPromise, name: str, few: int, numbers: random.Random) -> DrawnCall:
@@ -117,7 +117,7 @@ def _many_at_once(promise: StatedPromise, numbers: random.Random) -> Iterator[Dr
     if len(names) < 2:
         return
     _, constants = smallest_blocks(promise)
-    few = {name: min(FEW) for name, one in promise.sizes.items() if one.name in constants}
+    few = {name: min(FEW) for name, stated in promise.sizes.items() if stated.name in constants}
     sizes = _alone(promise, names[0], 1, min(FEW)) | dict.fromkeys(names, 1) | few
     room = min(MOST_PROGRAMS, MOST_LANES // 2 // lanes(promise, sizes, constants))
     many = {}
@@ -130,14 +130,14 @@ def _many_at_once(promise: StatedPromise, numbers: random.Random) -> Iterator[Dr
     yield DrawnCall(0, sizes, numbers.choice(promise.dtypes), layouts, values, constants)
 
 
-def _is_uncut(one: Sizes) -> bool:
-    return bool(one.limit) and not one.name and one.block <= GUESSED
+def _is_uncut(size: Sizes) -> bool:
+    return bool(size.limit) and not size.name and size.block <= GUESSED
 
 
-def _has(one: Promised, name: str) -> bool:
+def _has(argument: Promised, name: str) -> bool:
     """Returns whether this size is in the argument's shape, or what the argument is."""
-    of_shape = any(name in sizes_of(dimension) for dimension in one.shape)
-    return of_shape or any(isinstance(kind, FixedNumber) and kind.number == name for kind in one.values)
+    of_shape = any(name in sizes_of(dimension) for dimension in argument.shape)
+    return of_shape or any(isinstance(kind, FixedNumber) and kind.number == name for kind in argument.values)
 
 
 def is_sampled(promise: StatedPromise, call: DrawnCall) -> bool:
@@ -197,15 +197,15 @@ def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Rand
     is carried out in full."""
     places = [
         (name, number)
-        for name, one in promise.sizes.items()
+        for name, size in promise.sizes.items()
         for number in of_file
-        if number <= one.limit
-        and (carried_out(one) < number or is_wide(promise, _alone(promise, name, number, FEW[-1])))
+        if number <= size.limit
+        and (carried_out(size) < number or is_wide(promise, _alone(promise, name, number, FEW[-1])))
     ]
     for name, number in numbers.sample(places, min(MOST_AROUND, len(places))):
-        one = promise.sizes[name]
-        for past in (numbers.randint(-1, 1), numbers.randint(2, FEW_BLOCKS * one.block)):
-            call = _of_size(promise, name, min(number + past, one.limit), numbers.choice(FEW), COMPACT, numbers)
+        stated = promise.sizes[name]
+        for past in (numbers.randint(-1, 1), numbers.randint(2, FEW_BLOCKS * stated.block)):
+            call = _of_size(promise, name, min(number + past, stated.limit), numbers.choice(FEW), COMPACT, numbers)
             yield replace(call, dtype=promise.dtypes[0])
 
 
@@ -222,10 +222,10 @@ def _aligned(size: int, turn: int, limit: int) -> int:
     return aligned if turn % 2 and aligned <= limit else size
 
 
-def _one_past(size: int, one: Sizes) -> int:
+def _one_past(size: int, stated: Sizes) -> int:
     """Returns a size near this one that is one past whole blocks: the last of them holds one element."""
-    past = size + (1 - size) % one.block
-    return past if past <= one.limit else past - one.block
+    past = size + (1 - size) % stated.block
+    return past if past <= stated.limit else past - stated.block
 
 
 def _far_apart(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
@@ -234,17 +234,17 @@ def _far_apart(promise: StatedPromise, numbers: random.Random) -> Iterator[Drawn
     The file's own blocks are large, and each element takes a page at these distances: they are judged for vectors
     alone, whose strides are then other than those of any call in small blocks.
     """
-    if not any(_may_be_far_apart(one) for one in promise.arguments.values()):
+    if not any(_may_be_far_apart(argument) for argument in promise.arguments.values()):
         return
     constants = promise.blocks[0] if promise.blocks else {}
-    sizes = {name: _few_blocks(one, constants, numbers) for name, one in promise.sizes.items()}
+    sizes = {name: _few_blocks(size, constants, numbers) for name, size in promise.sizes.items()}
     call = _of_far_apart(promise, sizes, constants, numbers)
     yield call
-    for name, one in promise.arguments.items():
-        if one.reach > REACH:
-            layout = _one_column(length(one.shape[0], sizes), one.reach)
+    for name, argument in promise.arguments.items():
+        if argument.reach > REACH:
+            layout = _one_column(length(argument.shape[0], sizes), argument.reach)
             yield replace(call, dtype=promise.dtypes[0], layouts=call.layouts | {name: layout})
-    if constants and all(len(one.shape) < 2 for one in promise.arguments.values()):
+    if constants and all(len(argument.shape) < 2 for argument in promise.arguments.values()):
         sizes = {name: min(one.block + numbers.randint(2, SMALL), one.largest) for name, one in promise.sizes.items()}
         yield _of_far_apart(promise, sizes, {}, numbers)
 
@@ -253,21 +253,21 @@ def _of_far_apart(
     promise: StatedPromise, sizes: dict[str, int], constants: dict[str, int], numbers: random.Random
 ) -> DrawnCall:
     found = _layouts(promise, COMPACT, numbers)
-    for name, one in promise.arguments.items():
-        if _may_be_far_apart(one):
-            shape = tuple(length(dimension, sizes) for dimension in one.shape)
-            found[name] = _of_reach(shape, one.reach, numbers)
+    for name, argument in promise.arguments.items():
+        if _may_be_far_apart(argument):
+            shape = tuple(length(dimension, sizes) for dimension in argument.shape)
+            found[name] = _of_reach(shape, argument.reach, numbers)
     return DrawnCall(0, sizes, numbers.choice(promise.dtypes), found, _ordinary(promise), constants)
 
 
-def _few_blocks(one: Sizes, constants: dict[str, int], numbers: random.Random) -> int:
+def _few_blocks(size: Sizes, constants: dict[str, int], numbers: random.Random) -> int:
     """Returns a size of several blocks, the last of them in part."""
-    block = constants.get(one.name, one.block)
-    return replace(one, most=min(one.most, FEW_BLOCKS * block)).of_class(SEVERAL, numbers, block)
+    block = constants.get(size.name, size.block)
+    return replace(size, most=min(size.most, FEW_BLOCKS * block)).of_class(SEVERAL, numbers, block)
 
 
-def _may_be_far_apart(one: Promised) -> bool:
-    return bool(one.shape) and drawn_layouts.every_third in one.families
+def _may_be_far_apart(argument: Promised) -> bool:
+    return bool(argument.shape) and drawn_layouts.every_third in argument.families
 
 
 def _of_reach(shape: tuple[int, ...], reach: int, numbers: random.Random) -> Layout:
@@ -285,32 +285,32 @@ def _layouts(promise: StatedPromise, families: Sequence[Family], numbers: random
     """Returns layouts of these families, for arguments of several dimensions that may have them; else compact
     layouts."""
     found = {}
-    for name, one in promise.arguments.items():
-        wanted = families if len(one.shape) > 1 else COMPACT
-        fitting = [family for family in (*wanted, *COMPACT) if family in one.families] or one.families[:1]
-        found[name] = numbers.choice(fitting[: len(wanted)])(numbers, len(one.shape))
+    for name, argument in promise.arguments.items():
+        wanted = families if len(argument.shape) > 1 else COMPACT
+        fitting = [family for family in (*wanted, *COMPACT) if family in argument.families] or argument.families[:1]
+        found[name] = numbers.choice(fitting[: len(wanted)])(numbers, len(argument.shape))
     return found
 
 
 def _ordinary(promise: StatedPromise) -> dict[str, Kind]:
     """Returns the ordinary kind of each argument, of those that a sample can have; of a cache whose rows depend on its
     table, numbers that do not."""
-    return {name: _kinds_of_samples(one)[0] for name, one in promise.arguments.items()}
+    return {name: _kinds_of_samples(argument)[0] for name, argument in promise.arguments.items()}
 
 
 def _largest_options(promise: StatedPromise) -> dict[str, Kind]:
     """Returns for each number that may be left out the largest that it may be, since it may be cut as a size may be."""
-    found: dict[str, Kind] = {}
-    for name, one in promise.arguments.items():
-        numbers = [kind.number for kind in one.values if isinstance(kind, FixedNumber)]
+    options: dict[str, Kind] = {}
+    for name, argument in promise.arguments.items():
+        numbers = [kind.number for kind in argument.values if isinstance(kind, FixedNumber)]
         largest = max((number for number in numbers if isinstance(number, int | float)), default=None)
         if numbers[:1] == [None] and largest is not None:
-            found[name] = FixedNumber(largest)
-    return found
+            options[name] = FixedNumber(largest)
+    return options
 
 
 def _sampled_kinds(promise: StatedPromise, numbers: random.Random) -> dict[str, Kind]:
-    return {name: numbers.choice(_kinds_of_samples(one)) for name, one in promise.arguments.items()}
+    return {name: numbers.choice(_kinds_of_samples(argument)) for name, argument in promise.arguments.items()}
 
 
 def _kinds_of_samples(one: Promised) -> list[Kind]:

@@ -109,8 +109,8 @@ def mistakes_of(folder: Folder) -> Iterator[Mistake]:
 def causes_of(folder: Folder, loses: str | None = None) -> frozenset[str]:
     """Returns the ids of the causes that are this exercise's own; `loses`: of those that lose "digits" or "range"."""
     stated = _with_a_sentence(folder).values()
-    found = {_cause(table) for table in stated if loses is None or table.get("loses", "") == loses}
-    return frozenset(found | (set(advice_of(folder).alone.values()) if loses is None else set()))
+    causes = {_cause(table) for table in stated if loses is None or table.get("loses", "") == loses}
+    return frozenset(causes | (set(advice_of(folder).alone.values()) if loses is None else set()))
 
 
 def causes_that_hints_help_with(folder: Folder) -> frozenset[str]:
@@ -128,8 +128,8 @@ def pattern_of(says: str) -> str:
 def in_docstring(text: str) -> dict[str, str] | None:
     """Returns what the docstring of a file of a mistake states: wrong, finding, and sentence or says; None where it
     states something else."""
-    said = " ".join((ast.get_docstring(ast.parse(text)) or "").split())
-    stated = IN_DOCSTRING.fullmatch(said)
+    docstring = " ".join((ast.get_docstring(ast.parse(text)) or "").split())
+    stated = IN_DOCSTRING.fullmatch(docstring)
     return {name: value for name, value in stated.groupdict().items() if value is not None} if stated else None
 
 

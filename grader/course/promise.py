@@ -75,7 +75,7 @@ class Sizes:
 
     def fitting(self, size: int) -> int:
         """Returns this size; with `only`, the largest of its sizes that is not above it, or else the smallest."""
-        below = [one for one in self.only if one <= size]
+        below = [allowed for allowed in self.only if allowed <= size]
         return max(below) if below else min(self.only, default=size)
 
 
@@ -145,7 +145,7 @@ def target(*shape: str, values: Sequence[Kind] = (output,), dtype: str = "") -> 
 def _in_each_dtype(kinds: Sequence[Kind], dtype: str) -> tuple[Kind, ...]:
     """Returns the kinds; those of indices once for each dtype that indices have. dtype: the argument's own, or ""."""
     dtypes = (dtype,) if dtype else ("int32", "int64")
-    each = (replace(one, dtype=own) if isinstance(one, Into) else one for own in dtypes for one in kinds)
+    each = (replace(kind, dtype=own) if isinstance(kind, Into) else kind for own in dtypes for kind in kinds)
     return tuple(dict.fromkeys(each))
 
 

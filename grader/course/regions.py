@@ -39,14 +39,14 @@ def given_lines(solution: str, tree: ast.Module, text: str) -> set[int]:
     No mistake is in them: the learner has not written them. text: of the submission, whose syntax tree is `tree`.
     """
     of_stub = {line.strip() for line in stub_text(solution).splitlines()} - {*STUB}
-    lines, found = [line.strip() for line in text.splitlines()], set[int]()
+    lines, numbers = [line.strip() for line in text.splitlines()], set[int]()
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):
             body = getattr(node, "body", None)
             last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
             if of_stub.issuperset(lines[node.lineno - 1 : max(last, node.lineno)]):
-                found |= {*range(node.lineno, max(last, node.lineno) + 1)}
-    return found
+                numbers |= {*range(node.lineno, max(last, node.lineno) + 1)}
+    return numbers
 
 
 def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int]:
@@ -64,8 +64,8 @@ def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int
     ]
     empty = []
     for node in marked:
-        given = [s for s in node.body if not any(first < s.lineno < last for first, last in regions)]
-        if node.name in theirs and _statements(given) == _statements(theirs[node.name].body):
+        statements = [s for s in node.body if not any(first < s.lineno < last for first, last in regions)]
+        if node.name in theirs and _statements(statements) == _statements(theirs[node.name].body):
             empty.append(node.name)
     return empty, len(marked)
 

@@ -37,7 +37,7 @@ def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
         )
         return replace(data, shape=shape_with(data, size, most), steps=tuple(steps))
 
-    return tuple(smaller(one) if isinstance(one, Data) else one for one in data)
+    return tuple(smaller(recipe) if isinstance(recipe, Data) else recipe for recipe in data)
 
 
 def _rows(data: tuple[Recipe, ...]) -> int:
@@ -96,6 +96,6 @@ def _bytes_moved(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtyp
     """Returns the bytes of the tensor arguments, and of the results whose shape the exercise's cut tells."""
     inputs = without_values(data, dtype)
     tensors, cut = dict(tensors_of(exercise.arguments, inputs)), Cut.of(exercise.cut)
-    made = [one.name for one in exercise.results if one.name in cut.results and one.name not in tensors]
+    made = [result.name for result in exercise.results if result.name in cut.results and result.name not in tensors]
     results = sum(math.prod(cut.shape(name, tensors)) for name in made) * dtype.itemsize
-    return results + sum(one.numel() * one.element_size() for one in tensors.values())
+    return results + sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())

@@ -38,13 +38,13 @@ class SharedView:
 def shared_views(promise: StatedPromise, numbers: random.Random) -> list[SharedView]:
     """Returns at most MOST_VIEWS of the shared views that the promise permits, chosen by `numbers`; those in which the
     part has strides or a shape of its own come before those in which it is the whole."""
-    found = []
-    inputs = [name for name, one in promise.arguments.items() if _may_share(one)]
+    views = []
+    inputs = [name for name, argument in promise.arguments.items() if _may_share(argument)]
     for whole, part in combinations(inputs, 2):
         if promise.arguments[whole].dtype == promise.arguments[part].dtype:
             for sizes, of_whole, of_part in _ways(promise, whole, part, numbers):
-                found.append(SharedView(whole, part, sizes, {whole: of_whole, part: of_part}))
-    shuffled = numbers.sample(found, len(found))
+                views.append(SharedView(whole, part, sizes, {whole: of_whole, part: of_part}))
+    shuffled = numbers.sample(views, len(views))
     higher = [view for view in shuffled if len(promise.arguments[view.part].shape) > 2]
     others = [view for view in shuffled if view not in higher]
     return sorted(others + higher[:MOST_OF_HIGHER_RANK], key=lambda view: _is_the_whole(promise, view))[:MOST_VIEWS]
@@ -55,14 +55,14 @@ def _is_the_whole(promise: StatedPromise, view: SharedView) -> bool:
     return len(whole) == len(part) == 2 and view.layouts[view.part] == CONTIGUOUS
 
 
-def _may_share(one: Promised) -> bool:
+def _may_share(argument: Promised) -> bool:
     """Returns whether an argument is an input with its own values that may be contiguous and that is not stored to."""
-    rank = len(one.shape)
-    if not rank or one.is_filled or drawn_layouts.contiguous not in one.families:
+    rank = len(argument.shape)
+    if not rank or argument.is_filled or drawn_layouts.contiguous not in argument.families:
         return False
-    if not callable(one.values[0]):
+    if not callable(argument.values[0]):
         return False
-    data = one.values[0](*(1,) * rank)
+    data = argument.values[0](*(1,) * rank)
     return isinstance(data, Data) and not (data.is_output or data.together or data.made_by)
 
 
@@ -93,11 +93,11 @@ def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Rand
     """Yields calls in which both arguments have one shape: the part is the whole itself, or its transpose; with more
     than two dimensions, the whole with its first two exchanged."""
     first, second = promise.arguments[whole], promise.arguments[part]
-    most = min(one.most for one in promise.sizes.values() if not one.only)
+    most = min(size.most for size in promise.sizes.values() if not size.only)
     most = min(most, math.isqrt(MOST_ELEMENTS))
     side = numbers.randint(most // 2 + 1, most)
-    sizes = {name: one.fitting(side) for name, one in promise.sizes.items()}
-    shapes = [tuple(length(dimension, sizes) for dimension in one.shape) for one in (first, second)]
+    sizes = {name: size.fitting(side) for name, size in promise.sizes.items()}
+    shapes = [tuple(length(dimension, sizes) for dimension in argument.shape) for argument in (first, second)]
     if shapes[0] != shapes[1]:
         return
     rank = len(second.shape)
@@ -110,12 +110,12 @@ def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Rand
 def _sizes(promise: StatedPromise, numbers: random.Random) -> Sizes:
     """Returns sizes of several blocks, and not too many elements."""
     room = int(MOST_ELEMENTS ** (1 / max(2, len(promise.sizes))))
-    found = {}
-    for name, one in promise.sizes.items():
-        most = min(one.most, max(room, one.block + one.block // 2))
-        found[name] = one.fitting(numbers.randint(most // 2 + 1, most))
-    return found
+    sizes = {}
+    for name, size in promise.sizes.items():
+        most = min(size.most, max(room, size.block + size.block // 2))
+        sizes[name] = size.fitting(numbers.randint(most // 2 + 1, most))
+    return sizes
 
 
-def _are_names(promise: StatedPromise, *given: Promised) -> bool:
-    return all(one.shape[0] in promise.sizes for one in given)
+def _are_names(promise: StatedPromise, *arguments: Promised) -> bool:
+    return all(argument.shape[0] in promise.sizes for argument in arguments)

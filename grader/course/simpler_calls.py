@@ -51,15 +51,15 @@ def _without(call: DrawnCall, what: str, names: list[str], ordinary: Callable) -
 
 def smallest(promise: StatedPromise, call: DrawnCall, fails: Callable[[DrawnCall], bool], tries: int) -> DrawnCall:
     """Returns the simplest call that still fails, as far as at most `tries` further calls tell; the same each time."""
-    tried, found = {repr(call)}, call
+    tried, simplest = {repr(call)}, call
     while tries > 0:
-        fresh = (one for one in simpler(promise, found) if repr(one) not in tried)
+        fresh = (one for one in simpler(promise, simplest) if repr(one) not in tried)
         for candidate in islice(fresh, tries):
             tried.add(repr(candidate))
             tries -= 1
             if fails(candidate):
-                found = candidate
+                simplest = candidate
                 break
         else:
             break
-    return found
+    return simplest

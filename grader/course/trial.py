@@ -47,18 +47,18 @@ class Trial:
 
     def inputs(self, seed: int, *names: object) -> list[Argument]:
         """Returns the arguments: the same for the same seed and names."""
-        given: list[Argument] = []
+        arguments: list[Argument] = []
         for number, data in enumerate(self.data):
             if not isinstance(data, Data):
-                given.append(data)
+                arguments.append(data)
             elif data.is_shared:
-                given.append(data.within(as_tensor(given[self.arguments.index(data.same_as or data.part_of)])))
+                arguments.append(data.within(as_tensor(arguments[self.arguments.index(data.same_as or data.part_of)])))
             else:
                 generator = generator_for(seed, *names, self.name, short_dtype(self.dtype), seed_place(data, number))
                 drawn = data.tensor(self.dtype, generator)
-                known = dict(zip(self.arguments, [*given, drawn]))
-                given.append(drawn if data.made_by is None else made_of(data.made_by, data, self.dtype, known))
-        return given
+                known = dict(zip(self.arguments, [*arguments, drawn]))
+                arguments.append(drawn if data.made_by is None else made_of(data.made_by, data, self.dtype, known))
+        return arguments
 
     @property
     def begins(self) -> dict[str, str]:
@@ -70,7 +70,7 @@ class Trial:
     @property
     def with_plain_layouts(self) -> Trial:
         """The same call with contiguous tensors, each with memory of its own."""
-        plain = (one.in_plain_layout if isinstance(one, Data) else one for one in self.data)
+        plain = (recipe.in_plain_layout if isinstance(recipe, Data) else recipe for recipe in self.data)
         return replace(self, data=tuple(plain))
 
     @property
@@ -123,8 +123,8 @@ def trial_of(
     for result, one in bounds.items():
         # A model that a call brings along would be lost on the way to a GPU, which has those of the exercise.
         if one not in names if isinstance(one, str) else one is not stated[result]:
-            told = f"there are {', '.join(names)}, and a RoundingModel that the exercise states"
-            raise ValueError(f"{exercise.entry}: {one!r} is no bound; {told}.")
+            known = f"there are {', '.join(names)}, and a RoundingModel that the exercise states"
+            raise ValueError(f"{exercise.entry}: {one!r} is no bound; {known}.")
     first = next(iter(bounds.values()))
     return Trial(exercise, name, data, DTYPES[dtype], first, constants or {}, bounds=bounds)
 

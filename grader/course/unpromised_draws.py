@@ -30,27 +30,27 @@ class UnpromisedDraw:
 def unpromised_draws(promise: StatedPromise, seed: int, test: str, after: int) -> list[UnpromisedDraw]:
     """Returns the calls of a run with this seed; their numbers begin after `after`."""
     numbers = random.Random(seed_for(seed, test, "unpromised"))
-    found = [one for name in promise.arguments for one in _of(promise, name, numbers)]
-    return [replace(one, call=replace(one.call, number=number)) for number, one in enumerate(found, after + 1)]
+    draws = [drawn for name in promise.arguments for drawn in _of(promise, name, numbers)]
+    return [replace(drawn, call=replace(drawn.call, number=number)) for number, drawn in enumerate(draws, after + 1)]
 
 
 def _of(promise: StatedPromise, name: str, numbers: random.Random) -> Iterator[UnpromisedDraw]:
-    one = promise.arguments[name]
-    if one.families != drawn_layouts.ALIGNED:
+    argument = promise.arguments[name]
+    if argument.families != drawn_layouts.ALIGNED:
         return
     for rows in (1, 0):
-        call = _plain(promise, one, rows, numbers)
-        dtype = one.dtype or call.dtype
-        shape = tuple(length(dimension, call.sizes) for dimension in one.shape)
+        call = _plain(promise, argument, rows, numbers)
+        dtype = argument.dtype or call.dtype
+        shape = tuple(length(dimension, call.sizes) for dimension in argument.shape)
         for layout, because in _broken(name, shape, DTYPE_BYTES[dtype], numbers):
             yield UnpromisedDraw(replace(call, layouts=call.layouts | {name: layout}), because)
 
 
-def _plain(promise: StatedPromise, one: Promised, rows: int, numbers: random.Random) -> DrawnCall:
+def _plain(promise: StatedPromise, argument: Promised, rows: int, numbers: random.Random) -> DrawnCall:
     """Returns a small call that is promised, in which this argument has `rows` rows; 0 stands for several."""
     sizes = {name: other.fitting(numbers.randint(9, min(40, other.most))) for name, other in promise.sizes.items()}
-    if rows and one.shape[0] in sizes:
-        sizes[one.shape[0]] = promise.sizes[one.shape[0]].fitting(rows)
+    if rows and argument.shape[0] in sizes:
+        sizes[argument.shape[0]] = promise.sizes[argument.shape[0]].fitting(rows)
     plain = {name: other.plain_layout for name, other in promise.arguments.items()}
     values = {name: other.values[0] for name, other in promise.arguments.items()}
     return DrawnCall(0, sizes, promise.dtypes[0], plain, values)

@@ -31,17 +31,17 @@ def wanted_of(trial: Trial) -> list[Wanted]:
     """Returns the results that a trial has to give, in the order in which the reference gives them."""
     exercise = trial.exercise
     returned = exercise.returned
-    found = []
+    wanted = []
     for place, result in enumerate(exercise.results):
         dtype, bound = _dtype(trial, result), trial.bounds.get(result.name) or trial.bound
         stated = exercise.bounds[result.name]
         if not dtype.is_floating_point:
             bound, stated = (one if one in (*EXACT, UNJUDGED) else "exact" for one in (bound, stated))
-        found.append(Wanted(
+        wanted.append(Wanted(
             result.name, dtype, bound, stated, place if place < len(returned) else None,
             result.name in exercise.arguments, result.name in exercise.updates, len(exercise.results) == 1,
         ))  # fmt: skip
-    return found
+    return wanted
 
 
 def _dtype(trial: Trial, result: Result) -> torch.dtype:

@@ -16,9 +16,9 @@ def main() -> int:
 
     Prints what `course doctor` found and returns 1 where nothing can be judged.
     """
-    found: list[str] = []
-    if not examine_judge(found.append):
-        print("\n".join(found))
+    lines: list[str] = []
+    if not examine_judge(lines.append):
+        print("\n".join(lines))
         print("Exercises cannot be judged here until the lines marked with ! are mended.")
         return 1
     device, fence = device_here(), fence_here()

@@ -53,14 +53,14 @@ def gates_line(root: Path, folders: list[Folder], gpu: str) -> str:
     `root`: the folder of the course. `gpu`: the name of this GPU.
     """
     try:
-        others = {one.gpu for one in calibration(root).values()} - {gpu}
+        others = {gate.gpu for gate in calibration(root).values()} - {gpu}
     except BadFigures as why:
         return str(why)
     if kept := count_measured(root, folders, gpu):
         return f"{kept} measured on this GPU"
     if others:
         return f"{CALIBRATION} is of {', '.join(sorted(others))} and not used here. Next: course doctor --calibrate"
-    stated = sum(one.gpu == gpu for one in kept_figures(folders[0]).values()) if folders else 0
+    stated = sum(gate.gpu == gpu for gate in kept_figures(folders[0]).values()) if folders else 0
     if stated:
         return f"{stated} were measured on a GPU like this one; with the others the solution is compared"
     return "as measured on other GPUs, with the solution as measure; to measure them here: course doctor --calibrate"
@@ -68,6 +68,6 @@ def gates_line(root: Path, folders: list[Folder], gpu: str) -> str:
 
 def count_measured(root: Path, folders: list[Folder], gpu: str) -> int:
     """Returns how many gates were measured on this GPU with the solutions as they are. Raises BadFigures."""
-    digests = {one.id: digest_of(one.solution_file) for one in folders if one.solution_file.exists()}
+    digests = {folder.id: digest_of(folder.solution_file) for folder in folders if folder.solution_file.exists()}
     kept = calibration(root).items()
-    return sum(one.gpu == gpu and one.solution_digest == digests.get(name.partition("::")[0]) for name, one in kept)
+    return sum(gate.gpu == gpu and gate.solution_digest == digests.get(name.partition("::")[0]) for name, gate in kept)

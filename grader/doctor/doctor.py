@@ -113,10 +113,10 @@ def _gpu(say: Callable[[str], None]) -> FoundGpu:
     from grader.gpu.device import driver_device, model_here
     from grader.show.terminal import busy
 
-    found = examine_gpu(lambda name, found, good: say(_line(name, found, good, "")), busy)
-    if found.usable and (root := course_here()):
+    gpu = examine_gpu(lambda name, found, good: say(_line(name, found, good, "")), busy)
+    if gpu.usable and (root := course_here()):
         say(_line("gates", gates_line(root, all_folders(root), model_here(driver_device()).name), True, ""))
-    return found
+    return gpu
 
 
 def judged_here(gpu: FoundGpu) -> list[str]:
@@ -176,10 +176,10 @@ def _self_test(say: Callable[[str], None]) -> bool:
     fine = True
     for name, test in (("interpreter", _interpreted), ("compiler", _compiled)):
         try:
-            passed, said = test()
+            passed, outcome = test()
         except (ChildEnded, MachineFault) as error:
-            passed, said = False, f"{type(error).__name__}: {error}"
-        say(_line(name, said, passed, ""))
+            passed, outcome = False, f"{type(error).__name__}: {error}"
+        say(_line(name, outcome, passed, ""))
         fine &= passed
     return fine
 
@@ -220,8 +220,8 @@ def _interpreted() -> tuple[bool, str]:
     finally:
         interpreter.end()
     total = float(reply.output) if reply.output is not None else None
-    said = f"a kernel ran: the sum of 1 to 200 is {total:g}" if total is not None else str(reply.error)
-    return total == 20100 and not reply.findings, said
+    outcome = f"a kernel ran: the sum of 1 to 200 is {total:g}" if total is not None else str(reply.error)
+    return total == 20100 and not reply.findings, outcome
 
 
 def _compiled() -> tuple[bool, str]:

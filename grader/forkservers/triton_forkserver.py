@@ -187,8 +187,8 @@ def _prepared(model: dict | None) -> tuple[dict, Callable[[str], Host]]:
     from grader.child.recording_host import RecordingHost, prepare
     from grader.front_end.front_end_host import FrontEndHost
 
-    said, stand_in = prepare(GpuModel(**model))
-    return said, lambda task: FrontEndHost() if task == FRONT_END else RecordingHost(stand_in)
+    message, stand_in = prepare(GpuModel(**model))
+    return message, lambda task: FrontEndHost() if task == FRONT_END else RecordingHost(stand_in)
 
 
 def _become_child(

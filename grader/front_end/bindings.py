@@ -72,10 +72,10 @@ class Scope:
         """Returns the bindings of the name that an expression here sees; none for a builtin or an unknown name."""
         if self.elsewhere.get(name) is ast.Global:
             return self.module.bindings(name)
-        found = self.names.get(name, self.stars)
-        if self.around is None or (found and not self.is_class):
-            return found
-        return [*found, *self.around.bindings(name)]  # a class takes a name that it has not bound yet from around it
+        bindings = self.names.get(name, self.stars)
+        if self.around is None or (bindings and not self.is_class):
+            return bindings
+        return [*bindings, *self.around.bindings(name)]  # a class takes a name that it has not bound yet from around it
 
     def bind(self, name: str, binding: Binding) -> None:
         if binding.is_star:
@@ -92,7 +92,7 @@ def since(line: int | float, bindings: list[Binding]) -> list[Binding]:
     These are the last certain binding before it, all bindings behind that, and bindings from inside of functions.
     """
     last = max((number for number, one in enumerate(bindings) if one.is_certain and one.line < line), default=0)
-    return [one for number, one in enumerate(bindings) if number >= last or one.is_from_inside]
+    return [binding for number, binding in enumerate(bindings) if number >= last or binding.is_from_inside]
 
 
 at_last = partial(since, math.inf)  # for code that runs when the module has run
@@ -126,13 +126,13 @@ class FileScopes:
             inner = self.path(node.value, scope)
             return f"{inner}.{node.attr}" if inner else ""
         paths = set()
-        for one in since(node.lineno, scope.bindings(node.id)) if isinstance(node, ast.Name) else ():
-            if isinstance(one.made_by, ast.Constant):
+        for binding in since(node.lineno, scope.bindings(node.id)) if isinstance(node, ast.Name) else ():
+            if isinstance(binding.made_by, ast.Constant):
                 continue  # None where an import fails: no decorator and no class is made of it
-            if isinstance(one.made_by, (ast.Attribute, ast.Name)) and one.line < node.lineno:
-                paths.add(self.path(one.made_by, one.scope))
+            if isinstance(binding.made_by, (ast.Attribute, ast.Name)) and binding.line < node.lineno:
+                paths.add(self.path(binding.made_by, binding.scope))
             else:
-                paths.add(one.path)
+                paths.add(binding.path)
         return paths.pop() if len(paths) == 1 else ""
 
     def _read(self, node: ast.AST, scope: Scope, is_certain: bool = False) -> None:
@@ -245,19 +245,19 @@ def _bound_by(node: ast.AST) -> Iterator[tuple[str, int]]:
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     """Yields names with their paths. The path of a module in the file's own folder begins with a dot."""
-    for one in node.names:
+    for alias in node.names:
         if isinstance(node, ast.ImportFrom):
-            yield one.asname or one.name, f"{'.' * node.level}{node.module or ''}.{one.name}"
+            yield alias.asname or alias.name, f"{'.' * node.level}{node.module or ''}.{alias.name}"
         else:
-            top = one.name.partition(".")[0]
-            yield one.asname or top, one.name if one.asname else top
+            top = alias.name.partition(".")[0]
+            yield alias.asname or top, alias.name if alias.asname else top
 
 
 def _is_main(test: ast.expr) -> bool:
     """Returns whether this is the test __name__ == "__main__"."""
     parts = [test.left, *test.ops, *test.comparators] if isinstance(test, ast.Compare) else []
-    said = [getattr(part, "id", getattr(part, "value", type(part))) for part in parts]
-    return said == ["__name__", ast.Eq, "__main__"]
+    sides = [getattr(part, "id", getattr(part, "value", type(part))) for part in parts]
+    return sides == ["__name__", ast.Eq, "__main__"]
 
 
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -279,4 +279,4 @@ def _type_parameters(node: ast.AST) -> list[ast.AST]:
 
 def line_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Returns the line where Python says that the function begins: that of its first decorator."""
-    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])

@@ -86,7 +86,7 @@ def _parameters(function: str) -> list[str]:
 
 def _of_a_product(message: str, frames: Iterable[FrameType]) -> str:
     """Returns the message about tl.dot(a, b), with the shapes that meet in it; "" for any other refusal."""
-    shapes = {name: _shape(one) for frame in frames for name, one in _operands_of(frame).items()}
+    shapes = {name: _shape(operand) for frame in frames for name, operand in _operands_of(frame).items()}
     a, b = shapes.get("input", ""), shapes.get("other", "")
     if not a or not b:
         return ""
@@ -110,30 +110,30 @@ def _of_an_operator(message: str, frames: list[FrameType], node: ast.BinOp | ast
     """Returns the message about a @ b, x ** 2 and x ^ 2, about x_ptr * y, or about a fraction as an offset; else ""."""
     if unknown := {ast.MatMult: "@", ast.Pow: "**"}.get(type(node.op)):
         return f"no operator: {unknown}"
-    given = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.target, node.value]
+    operands = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.target, node.value]
     if "cannot add pointers together" in message:
-        return f"no sum: {_short(given[0])}: {_short(given[1])}"
-    found = OPERANDS.search(message)
-    if found is None:
+        return f"no sum: {_short(operands[0])}: {_short(operands[1])}"
+    match = OPERANDS.search(message)
+    if match is None:
         return ""
-    kinds = [kind.rpartition(".")[2].replace("float", "fp") for kind in found.groups() if not POINTER.search(kind)]
+    kinds = [kind.rpartition(".")[2].replace("float", "fp") for kind in match.groups() if not POINTER.search(kind)]
     if len(kinds) < 2:
-        address = _short(_address(given, frames))
+        address = _short(_address(operands, frames))
         is_offset = kinds and isinstance(node.op, ast.Add | ast.Sub) and kinds[0].startswith(("fp", "bfp"))
         return f"an offset of {kinds[0]}: {address}" if is_offset else f"a number is wanted: {address}"
     operator = {ast.BitXor: "^", ast.BitAnd: "&", ast.BitOr: "|"}.get(type(node.op))
     return f"bits of {kinds[0]}: {operator}" if operator and kinds else ""
 
 
-def _address(given: list[ast.expr], frames: list[FrameType]) -> ast.expr:
+def _address(operands: list[ast.expr], frames: list[FrameType]) -> ast.expr:
     """Returns the operand that is an address, as far as names tell: Triton may have exchanged the two."""
     generators = [frame.f_locals["self"] for frame in frames if hasattr(frame.f_locals.get("self"), "lscope")]
     known = {name: value for generator in generators for name, value in generator.lscope.items()}
-    values = [known.get(getattr(getattr(one, "value", one), "id", getattr(one, "id", ""))) for one in given]
+    values = [known.get(getattr(getattr(node, "value", node), "id", getattr(node, "id", ""))) for node in operands]
     is_address = [isinstance(value, tl.tensor) and value.type.scalar.is_ptr() for value in values]
     if True not in is_address and values[0] is not None:
-        return given[1]
-    return given[is_address.index(True) if True in is_address else 0]
+        return operands[1]
+    return operands[is_address.index(True) if True in is_address else 0]
 
 
 def _short(node: ast.expr) -> str:

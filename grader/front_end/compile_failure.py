@@ -37,8 +37,8 @@ def compile_failure(error: CompilationError, tree: ast.Module) -> Failure:
 
 
 def _kernel_of(error: CompilationError) -> str:
-    found = DEFINITION.search(error.src or "")
-    return found[1] if found else ""
+    match = DEFINITION.search(error.src or "")
+    return match[1] if match else ""
 
 
 def _line_of_node(error: CompilationError, tree: ast.Module) -> int:

@@ -7,6 +7,7 @@ grader.front_end.allowed_attributes lists. A construct that is not here is refus
 from __future__ import annotations
 
 import ast
+import operator
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from inspect import Signature
@@ -14,18 +15,8 @@ from typing import Any, NoReturn
 
 import triton.language as tl
 
-from grader.front_end.allowed_attributes import attribute
+from grader.front_end.allowed_attributes import attribute, by_name, has_by_name
 from grader.front_end.bindings import FileScopes, own_nodes
-from grader.front_end.evaluated_operators import (
-    BINARY,
-    BUILTINS,
-    COMPARED,
-    COMPARING,
-    CONVERTED,
-    IN_PLACE,
-    SUBSCRIPTED,
-    UNARY,
-)
 from grader.front_end.same_values import (
     NO_CLASS,
     NO_EQUALITY,
@@ -46,6 +37,34 @@ MOST_DEPTH = 64  # of functions that call themselves
 
 Placed = ast.stmt | ast.expr  # the nodes that have a line
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+BUILTINS: dict[str, Callable[..., Any]] = {
+    builtin.__name__: builtin
+    for builtin in (
+        abs, all, any, bool, dict, divmod, enumerate, float, int, isinstance, len, list, max, min, pow, print, range,
+        reversed, round, set, slice, sorted, str, sum, tuple, zip,
+    )
+} | {"getattr": by_name, "hasattr": has_by_name}  # fmt: skip
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+}  # fmt: skip
+IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul, ast.Div: operator.itruediv,
+    ast.FloorDiv: operator.ifloordiv, ast.Mod: operator.imod, ast.Pow: operator.ipow, ast.LShift: operator.ilshift,
+    ast.RShift: operator.irshift, ast.BitAnd: operator.iand, ast.BitOr: operator.ior, ast.BitXor: operator.ixor,
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert, ast.Not: operator.not_,
+}  # fmt: skip
+CONVERTED: dict[int, Callable[[Any], Any]] = {-1: lambda value: value, 115: str, 114: repr, 97: ascii}  # {value!r}
+COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda item, items: item in items, ast.NotIn: lambda item, items: item not in items,
+}  # fmt: skip
+SUBSCRIPTED = (tuple, list, dict, str, range)  # their subscripts only return a part
+COMPARING = (dict, set, min, max, sorted)  # builtins that compare their arguments
 
 
 class NotEvaluated(Exception):
@@ -197,8 +216,8 @@ class Evaluation:
             values = list(value)
             if len(values) != len(target.elts):
                 raise ValueError(f"{len(values)} values for {len(target.elts)} names")
-            for one, item in zip(target.elts, values):
-                self._store(one, item)
+            for place, item in zip(target.elts, values):
+                self._store(place, item)
         elif isinstance(target, ast.Subscript):
             self._holder(target)[self._key(target.slice)] = value
         else:
@@ -273,14 +292,14 @@ class Evaluation:
         return slice(*(part and self.value(part) for part in (node.lower, node.upper, node.step)))
 
     def _value_tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
-        return tuple(self.value(one) for one in node.elts)
+        return tuple(self.value(element) for element in node.elts)
 
     def _value_list(self, node: ast.List) -> list[Any]:
-        return [self.value(one) for one in node.elts]
+        return [self.value(element) for element in node.elts]
 
     def _value_dict(self, node: ast.Dict) -> dict[Any, Any]:
         keys = [self._refused(node) if key is None else key for key in node.keys]
-        return {self._key(key): self.value(one) for key, one in zip(keys, node.values)}
+        return {self._key(key): self.value(item) for key, item in zip(keys, node.values)}
 
     def _value_binop(self, node: ast.BinOp) -> Any:
         apply = self._operator(BINARY, node)
@@ -305,8 +324,8 @@ class Evaluation:
     def _value_boolop(self, node: ast.BoolOp) -> Any:
         stops_at = isinstance(node.op, ast.Or)
         value = None
-        for one in node.values:
-            value = self.value(one)
+        for part in node.values:
+            value = self.value(part)
             if bool(value) == stops_at:
                 break
         return value
@@ -320,16 +339,16 @@ class Evaluation:
             is_among = isinstance(compared, (ast.In, ast.NotIn))
             if not is_identity and not (has_equality(left, is_among) and has_equality(right)):
                 refuse(node, NO_EQUALITY)
-            found = COMPARED[type(compared)](left, right)
-            if number == len(node.ops) or not found:
-                return found  # two constexpr values give a third
+            outcome = COMPARED[type(compared)](left, right)
+            if number == len(node.ops) or not outcome:
+                return outcome  # two constexpr values give a third
             left = right
 
     def _value_ifexp(self, node: ast.IfExp) -> Any:
         return self.value(node.body if self.value(node.test) else node.orelse)
 
     def _value_joinedstr(self, node: ast.JoinedStr) -> str:
-        return "".join(str(self.value(one)) for one in node.values)
+        return "".join(str(self.value(part)) for part in node.values)
 
     def _value_formattedvalue(self, node: ast.FormattedValue) -> str:
         value = self.value(node.value)
@@ -376,16 +395,16 @@ class Evaluation:
 
     def _value_call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
-        if any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords):
+        if any(isinstance(arg, ast.Starred) for arg in node.args) or any(one.arg is None for one in node.keywords):
             self._refused(node)
-        arguments = [self.value(one) for one in node.args]
-        named = {one.arg: self.value(one.value) for one in node.keywords if one.arg is not None}
+        arguments = [self.value(arg) for arg in node.args]
+        named = {keyword.arg: self.value(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         if function is print and named.keys() - {"sep", "end"}:
             self._refused(node)  # another stream
         if any(name.startswith("_") for name in named):
             self._refused(node)  # an argument that the compiler gives
-        if any(function is one for one in COMPARING):
-            arguments = [list(one) if isinstance(one, Iterator) else one for one in arguments]
+        if any(function is builtin for builtin in COMPARING):
+            arguments = [list(argument) if isinstance(argument, Iterator) else argument for argument in arguments]
         _check_call(node, function, arguments)
         return function(*arguments, **named)
 
@@ -397,9 +416,9 @@ def _check_call(node: ast.Call, function: Any, arguments: list[Any]) -> None:
     if function is isinstance and is_class_of_tuples(arguments[-1:]):
         refuse(node, NO_CLASS)
     is_looking = looks_for(function)
-    compared = arguments if any(function is one for one in COMPARING) else []
+    compared = arguments if any(function is builtin for builtin in COMPARING) else []
     compared = [function.__self__, *arguments] if is_looking else compared
-    if not all(has_equality(one, is_looking) for one in compared):
+    if not all(has_equality(value, is_looking) for value in compared):
         refuse(node, NO_EQUALITY)
-    if function is set and not all(has_order(one) for given in arguments for one in given):
+    if function is set and not all(has_order(value) for argument in arguments for value in argument):
         refuse(node, NO_ORDER)

@@ -103,7 +103,7 @@ class FileKernels:
         given, none = node.args, ast.Constant(None)
         plain = ast.arguments(
             given.posonlyargs, given.args, given.vararg, given.kwonlyargs,
-            [one and none for one in given.kw_defaults], given.kwarg, [none] * len(given.defaults),
+            [default and none for default in given.kw_defaults], given.kwarg, [none] * len(given.defaults),
         )  # fmt: skip
         bare = ast.FunctionDef(node.name, plain, node.body, [], node.returns, node.type_comment)
         bare = ast.fix_missing_locations(ast.copy_location(bare, node))
@@ -126,11 +126,11 @@ class FileKernels:
     def options(self, node: ast.FunctionDef) -> dict[str, Any]:
         """Returns the options of @triton.jit that change the text, as noinline=True."""
         decorator = self.names.decorator(node, "triton.jit")
-        given = decorator.keywords if isinstance(decorator, ast.Call) else []
+        keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
         return {
-            one.arg: one.value.value
-            for one in given
-            if one.arg in ("noinline", "debug") and isinstance(one.value, ast.Constant)
+            keyword.arg: keyword.value.value
+            for keyword in keywords
+            if keyword.arg in ("noinline", "debug") and isinstance(keyword.value, ast.Constant)
         }
 
 
@@ -175,7 +175,7 @@ class _Functions(Mapping[tuple[str, int], Any]):
             self.scope.check_is_made(node)
             self.file.check_text(made, node)
             scope |= self.scope.values(node, names)
-            self._add_defaults(function, node, {said[0]: said for said in defaults})
+            self._add_defaults(function, node, {default[0]: default for default in defaults})
         except NotPlain as refused:
             self.refused = self.refused or refused
         sign(made, function)
@@ -187,8 +187,8 @@ class _Functions(Mapping[tuple[str, int], Any]):
         given = list(zip(places[len(places) - len(node.args.defaults) :], node.args.defaults))
         named = [(one, default) for one, default in zip(node.args.kwonlyargs, node.args.kw_defaults) if default]
         values = {one.arg: self.scope.default(node, one.arg, value, told.get(one.arg)) for one, value in given + named}
-        function.__defaults__ = tuple(values[one.arg] for one, _ in given) or None
-        function.__kwdefaults__ = {one.arg: values[one.arg] for one, _ in named} or None
+        function.__defaults__ = tuple(values[parameter.arg] for parameter, _ in given) or None
+        function.__kwdefaults__ = {parameter.arg: values[parameter.arg] for parameter, _ in named} or None
 
 
 def _is_being_made(*arguments: Any, **named: Any) -> None:
@@ -200,7 +200,7 @@ def _without_places(node: ast.FunctionDef) -> list[str]:
 
     Triton takes it off where a function is indented.
     """
-    return [re.sub(r"\\n +", r"\\n", ast.dump(one).replace(r"\t", " ")) for one in (node.args, *node.body)]
+    return [re.sub(r"\\n +", r"\\n", ast.dump(part).replace(r"\t", " ")) for part in (node.args, *node.body)]
 
 
 def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:
@@ -214,10 +214,10 @@ def _qualified(node: ast.AST, before: str) -> Iterator[tuple[ast.AST, str]]:
             yield from _qualified(inner, before)
 
 
-def _constant(argument: str, said: JsonObject, functions: Functions) -> Any:
+def _constant(argument: str, constant: JsonObject, functions: Functions) -> Any:
     """Returns the value of a constant. Raises NotPlain with the argument's name."""
     try:
-        return value_of(said, functions)
+        return value_of(constant, functions)
     except NO_VALUE as error:
         raise NotPlain(f"{argument} is {error}") from None
 

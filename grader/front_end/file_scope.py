@@ -58,20 +58,20 @@ class FileScope:
         told: [name, 1 for a constexpr, value] for each name, as recipes tell them.
         """
         around = self.scopes.seen_by(function)
-        found, absent = {}, set()
+        values, absent = {}, set()
         for one in told:
             is_own = self.scopes.is_own(one[0], function)
             if "absent" in one[2]:
                 self._check_absent(one[0], around)
                 absent.add(one[0])
             else:
-                found[one[0]] = self._checked(one[0], self.scopes.module if is_own else around, one, is_own)
-        for name in self._names_in(function) - found.keys() - absent:
+                values[one[0]] = self._checked(one[0], self.scopes.module if is_own else around, one, is_own)
+        for name in self._names_in(function) - values.keys() - absent:
             self._check_stars(name, at_last(around.bindings(name)))
             value = self.certain(name, around, self.constants)
             if value is not UNKNOWN:
-                found[name] = value
-        return found
+                values[name] = value
+        return values
 
     def _names_in(self, function: ast.FunctionDef) -> set[str]:
         """Returns the names that the function takes from scopes around it."""
@@ -82,11 +82,11 @@ class FileScope:
         """Raises NotPlain unless Triton makes the function: by its decorator, or by a call with its name alone."""
         around = self.scopes.around[function]
         decorators = [one.func if isinstance(one, ast.Call) else one for one in function.decorator_list]
-        if any(self.scopes.path(one, around) in DECORATORS for one in decorators):
+        if any(self.scopes.path(decorator, around) in DECORATORS for decorator in decorators):
             return
         if any(function in self._given(call) for call in self.names.calls):
             return
-        for node in (inner for one in decorators for inner in ast.walk(one) if isinstance(inner, ast.Name)):
+        for node in (inner for decorator in decorators for inner in ast.walk(decorator) if isinstance(inner, ast.Name)):
             self._check_stars(node.id, since(node.lineno, around.bindings(node.id)))
         raise NotPlain(f"something else than triton.jit makes {function.name} in line {function.lineno}")
 
@@ -96,12 +96,12 @@ class FileScope:
         if self.scopes.path(call.func, around) not in DECORATORS or len(call.args) != 1:
             return []
         bindings = around.bindings(call.args[0].id) if isinstance(call.args[0], ast.Name) else []
-        own = next((place for place, one in enumerate(bindings) if one.made_by is call), None)
+        own = next((place for place, binding in enumerate(bindings) if binding.made_by is call), None)
         if own is not None and bindings[own].is_certain:  # kernel = triton.jit(kernel): what follows is made of it
-            later = [one for one in bindings[own + 1 :] if one.is_from_inside]
+            later = [binding for binding in bindings[own + 1 :] if binding.is_from_inside]
             bindings = [*since(call.lineno, bindings[:own]), *later]
-        made = [one.made_by for one in bindings if one.made_by is not call]
-        return [one for one in self.names.bodies if made == [one]]
+        made = [binding.made_by for binding in bindings if binding.made_by is not call]
+        return [body for body in self.names.bodies if made == [body]]
 
     def default(self, function: ast.FunctionDef, parameter: str, default: ast.expr, told: list[Any] | None) -> Any:
         """Returns the value of a parameter's default. Raises NotPlain. told: as in `values`, or None."""
@@ -112,21 +112,21 @@ class FileScope:
 
     def _checked(self, name: str, around: Scope, told: list[Any], is_own: bool) -> Any:
         bindings = at_last(around.bindings(name))
-        if is_own and any(one.is_star for one in bindings):
+        if is_own and any(binding.is_star for binding in bindings):
             return Unseen()  # what a star may bring is hidden by the function's own
         self._check_stars(name, bindings)
         if not bindings and hasattr(builtins, name):
             raise NotPlain(f"{name} is Python's own, and no line of the file gives it another value")
-        possible = [value for one in bindings for value in self._possible(partial(self._of, one))]
-        if name in self.constants and any(one.scope is self.scopes.module for one in bindings):
+        possible = [value for binding in bindings for value in self._possible(partial(self._of, binding))]
+        if name in self.constants and any(binding.scope is self.scopes.module for binding in bindings):
             possible.append(self.constants[name])
         return self._agreed(name, told, possible or [UNKNOWN], bindings[-1].line if bindings else 0)
 
     def _check_stars(self, name: str, bindings: list[Binding]) -> None:
-        for one in bindings:
-            if one.is_star:
+        for binding in bindings:
+            if binding.is_star:
                 raise NotPlain(
-                    f"{name} may come from the `import *` in line {one.line}: import what you need by its name"
+                    f"{name} may come from the `import *` in line {binding.line}: import what you need by its name"
                 )
 
     def _check_absent(self, name: str, around: Scope) -> None:
@@ -136,21 +136,21 @@ class FileScope:
         """
         bindings = at_last(around.bindings(name))
         self._check_stars(name, bindings)
-        may_go = all(one.scope is self.scopes.module or one.is_from_inside for one in bindings)
-        may_go &= not any(one.is_certain for one in bindings) or any(_may_delete(one) for one in bindings)
+        may_go = all(binding.scope is self.scopes.module or binding.is_from_inside for binding in bindings)
+        may_go &= not any(one.is_certain for one in bindings) or any(_may_delete(binding) for binding in bindings)
         if not may_go:
             raise NotPlain(f"{name} has no value at the launch, and line {bindings[0].line} gives it one")
 
-    def _agreed(self, name: str, told: list[Any], possible: list[Any], line: int) -> Any:
+    def _agreed(self, name: str, name_told: list[Any], possible: list[Any], line: int) -> Any:
         """Returns the value that the recipe tells, if the file allows it, or Unseen. Raises NotPlain."""
         try:
-            value = named_value(told, self.functions)
+            value = named_value(name_told, self.functions)
         except NO_VALUE as error:
-            if told[1]:  # a constexpr
+            if name_told[1]:  # a constexpr
                 raise NotPlain(f"{name} is {error}") from None
             return Unseen()
-        same = next((one for one in possible if is_same(value, one)), UNKNOWN)
-        if same is UNKNOWN and all(one is not UNKNOWN for one in possible):
+        same = next((candidate for candidate in possible if is_same(value, candidate)), UNKNOWN)
+        if same is UNKNOWN and all(candidate is not UNKNOWN for candidate in possible):
             raise NotPlain(f"{name} has another value at the launch than line {line} gives it")
         return value if same is UNKNOWN else same
 
@@ -170,8 +170,8 @@ class FileScope:
 
     def _possible(self, value: Callable[[Mapping[str, int]], Any]) -> list[Any]:
         """Returns the value with the constants of this call, and with the file's own, which a branch may have kept."""
-        found = [value(self.constants)]
-        return [*found, value({})] if self.constants else found
+        candidates = [value(self.constants)]
+        return [*candidates, value({})] if self.constants else candidates
 
     def _of(self, binding: Binding, known: Mapping[str, int]) -> Any:
         """Returns the value that a binding gives; UNKNOWN if the tree does not tell it."""
@@ -205,7 +205,7 @@ class FileScope:
         is_bare = not node.decorator_list and not node.keywords
         if not is_bare or [self.scopes.path(base, around) for base in node.bases] != ["typing.NamedTuple"]:
             return _HIDDEN
-        annotated = [one for one in node.body if isinstance(one, ast.AnnAssign) and one.simple]
+        annotated = [statement for statement in node.body if isinstance(statement, ast.AnnAssign) and statement.simple]
         fields = [(one.target.id, one.value) for one in annotated if isinstance(one.target, ast.Name)]
         are_fields = all(isinstance(one, (ast.AnnAssign, ast.FunctionDef, ast.Expr, ast.Pass)) for one in node.body)
         are_fields &= not any(name.startswith("__") for name in inside.names)  # __add__ would make it another class
@@ -239,8 +239,8 @@ class FileScope:
             if fields and not has_defaults and isinstance(name, ast.Constant) and isinstance(name.value, str):
                 return tuple_class(name.value, fields, [])
             return UNKNOWN
-        given = self._given(node)
-        return self.functions[given[0].name, line_of(given[0])] if given else UNKNOWN
+        bodies = self._given(node)
+        return self.functions[bodies[0].name, line_of(bodies[0])] if bodies else UNKNOWN
 
 
 def _is_lasting(value: Any) -> bool:

@@ -70,7 +70,7 @@ def guard_operators_of(path: str) -> None:
     def visit_joined_str(generator: CodeGenerator, node: ast.JoinedStr) -> Any:
         if generator.file_name == path:
             node = copy.copy(node)  # the tree is the function's, and is visited again
-            node.values = [_as_shown(one) if isinstance(one, ast.FormattedValue) else one for one in node.values]
+            node.values = [_as_shown(part) if isinstance(part, ast.FormattedValue) else part for part in node.values]
         return visit(generator, node)
 
     CodeGenerator._apply_binary_method = apply_binary_method
@@ -103,11 +103,11 @@ def _check_call(
     generator: CodeGenerator, node: ast.AST, function: Any, arguments: list[Any], by_name: dict[str, Any]
 ) -> None:
     if looks_for(function):  # (1.0, nan).index(nan)
-        given, is_key = [function.__self__, *arguments], True
+        operands, is_key = [function.__self__, *arguments], True
     else:
         is_one_of = any(function is CodeGenerator.builtin_namespace[name] for name in ("max", "min"))
-        given, is_key = arguments if is_one_of else [], False
-    if not all(has_equality(one, is_key) for one in given):
+        operands, is_key = arguments if is_one_of else [], False
+    if not all(has_equality(argument, is_key) for argument in operands):
         raise NotFixed(NO_EQUALITY)
     if function is isinstance and is_class_of_tuples(arguments[-1]):
         raise NotFixed(NO_CLASS)

@@ -98,16 +98,16 @@ def _without_axis(frames: list[FrameType], node: ast.AST | None) -> str:
 
 def _block_at_address(message: str, node: ast.AST | None) -> str:
     """Returns the message about tl.store(z_ptr, z, mask), with the pointer that Triton does not name."""
-    found = BLOCK_AT_ADDRESS.search(message)
-    if found is None or not isinstance(node, ast.Call):
+    match = BLOCK_AT_ADDRESS.search(message)
+    if match is None or not isinstance(node, ast.Call):
         return ""
     function = node.func
     if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
         return ""
-    given = {one.arg: one.value for one in node.keywords}
-    pointer = node.args[0] if node.args else given.get("pointer")
+    named = {keyword.arg: keyword.value for keyword in node.keywords}
+    pointer = node.args[0] if node.args else named.get("pointer")
     is_method = function.value.id != "tl"  # z_ptr.store(z), or Triton's language under another name
-    return "" if pointer is None or is_method else f"a block at one address: {found[1]} of {_text_of(pointer)}"
+    return "" if pointer is None or is_method else f"a block at one address: {match[1]} of {_text_of(pointer)}"
 
 
 def _operands(message: str, frames: list[FrameType], node: ast.AST | None) -> str:
@@ -115,7 +115,7 @@ def _operands(message: str, frames: list[FrameType], node: ast.AST | None) -> st
     if "incompatible dimensions at index" not in message:
         return ""
     if isinstance(node, ast.Call):
-        return next((f"{message}{told}" for told in map(_of_an_access, frames) if told), "")
+        return next((f"{message}{words}" for words in map(_of_an_access, frames) if words), "")
     if not isinstance(node, ast.BinOp):
         return ""
     for frame in frames:

@@ -48,36 +48,36 @@ def public_object(path: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def value_of(said: JsonObject, functions: Functions) -> Any:
+def value_of(described: JsonObject, functions: Functions) -> Any:
     """Returns the value that a recipe tells. Raises NotPlain, and what public_object raises."""
-    (kind, told), *_ = said.items()
+    (kind, content), *_ = described.items()
     if kind == "items":
-        return tuple(value_of(item, functions) for item in told)
+        return tuple(value_of(item, functions) for item in content)
     if kind == "named":
-        fields, parts = told
+        fields, parts = content
         return namedtuple("Named", fields, rename=True)(*(value_of(part, functions) for part in parts))
     if kind == "constexpr":
-        return tl.constexpr(value_of(told, functions))
-    if kind == "dtype" and told in DTYPES:
-        return DTYPES[told]
-    if kind == "function" and tuple(told) in functions:
-        return functions[tuple(told)]
+        return tl.constexpr(value_of(content, functions))
+    if kind == "dtype" and content in DTYPES:
+        return DTYPES[content]
+    if kind == "function" and tuple(content) in functions:
+        return functions[tuple(content)]
     if kind == "public":
-        return public_object(told)
+        return public_object(content)
     if kind == "tuple":
-        name, fields, defaults = told
-        return tuple_class(name, fields, [named_value(one, functions) for one in defaults])
+        name, fields, defaults = content
+        return tuple_class(name, fields, [named_value(default, functions) for default in defaults])
     if kind == "value":
-        value = float(told) if told in ("inf", "-inf", "nan") else ast.literal_eval(told)
+        value = float(content) if content in ("inf", "-inf", "nan") else ast.literal_eval(content)
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
-    raise NotPlain(told if isinstance(told, str) else kind)
+    raise NotPlain(content if isinstance(content, str) else kind)
 
 
 def named_value(told: list[Any], functions: Functions) -> Any:
     """Returns the value of a name that a recipe tells as [name, 1 for a constexpr, value]. Raises as value_of does."""
-    _, is_constexpr, said = told
-    value = value_of(said, functions)
+    _, is_constexpr, described = told
+    value = value_of(described, functions)
     return tl.constexpr(value) if is_constexpr else value
 
 

@@ -51,11 +51,11 @@ def facts_of(kernel: str, warps: int, shared: int, model: AmdModel, texts: dict[
 def _accesses(assembly: str, filename: str) -> Iterator[tuple[tuple[int, int], GlobalAccess]]:
     place = (0, 0)
     for text in assembly.splitlines():
-        if said := LINE.match(text):
-            of_calls = said.groups()[:3], said.groups()[3:]  # of an inlined function, and where it is called
+        if location := LINE.match(text):
+            of_calls = location.groups()[:3], location.groups()[3:]  # of an inlined function, and where it is called
             place = next(((int(line), int(at)) for file, line, at in of_calls if file == filename), place)
-        elif (found := ACCESS.match(text)) and (size := _bytes_of(found[2])):
-            yield place, GlobalAccess(found[1], size, place[0])
+        elif (match := ACCESS.match(text)) and (size := _bytes_of(match[2])):
+            yield place, GlobalAccess(match[1], size, place[0])
 
 
 def _bytes_of(moved: str) -> int:

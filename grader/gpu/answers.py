@@ -78,24 +78,24 @@ class Measurement:
 
     @staticmethod
     def from_json(data: dict) -> Measurement:
-        rounds = [Round(**one) for one in data["rounds"]]
+        rounds = [Round(**fields) for fields in data["rounds"]]
         return Measurement(rounds, data["wrong"], data["bytes"], data["config"])
 
     @property
     def valid(self) -> list[Round]:
-        return [one for one in self.rounds if not one.invalid]
+        return [timed for timed in self.rounds if not timed.invalid]
 
     @property
     def share(self) -> float:
         """The anchor's time over the kernel's, the median of the valid rounds; nan with fewer than LEAST_VALID."""
-        ratios = [one.seconds[ANCHOR] / one.seconds[KERNEL] for one in self.valid]
+        ratios = [timed.seconds[ANCHOR] / timed.seconds[KERNEL] for timed in self.valid]
         return statistics.median(ratios) if len(ratios) >= LEAST_VALID else math.nan
 
     def seconds(self, chain: str) -> float:
         """Returns the seconds of one call of a chain, the median of the valid rounds; nan where none has timed it."""
-        found = [one.seconds[chain] for one in self.valid if chain in one.seconds]
-        return statistics.median(found) if found else math.nan
+        seconds = [timed.seconds[chain] for timed in self.valid if chain in timed.seconds]
+        return statistics.median(seconds) if seconds else math.nan
 
     @property
     def why_invalid(self) -> str:
-        return next((one.invalid for one in self.rounds if one.invalid), "")
+        return next((timed.invalid for timed in self.rounds if timed.invalid), "")

@@ -102,7 +102,7 @@ def facts_of(kernel: PlannedKernel, filename: str) -> Facts:
     """Returns the facts about a kernel that has the texts `ptx` and `ttgir`. `filename`: of the submission."""
     ptx, ttgir = kernel.texts.get("ptx", ""), kernel.texts.get("ttgir", "")
     tiles = TileSizes(ttgir, filename)
-    accesses = [replace(one, tile_bytes=tiles.at(place)) for place, one in _accesses(ptx, filename)]
+    accesses = [replace(access, tile_bytes=tiles.at(place)) for place, access in _accesses(ptx, filename)]
     cubin = kernel.cubin
     arrays = max((int(size) for size in ARRAY.findall(ptx)), default=0)
     spilled = max(0, cubin.stack_bytes - arrays)
@@ -136,8 +136,8 @@ def ptx_rows(ptx: str, filename: str) -> Iterator[tuple[LineAndColumn, int, str]
     for text in ptx.splitlines():
         if "inline asm" in text:
             places = 1 if "begin" in text else 0
-        elif said := PLACE.match(text):
-            inner, outer = said.groups()[:3], said.groups()[3:]
+        elif location := PLACE.match(text):
+            inner, outer = location.groups()[:3], location.groups()[3:]
             if places < 2:  # the lines of one piece are numbered on, as if the source had them: only the first is right
                 mine = [(int(at), int(column)) for file, at, column in (inner, outer) if file in own]
                 if mine:
@@ -165,11 +165,11 @@ def without_counted_lines(ptx: str) -> str:
 
 def _accesses(ptx: str, filename: str) -> Iterator[tuple[LineAndColumn, GlobalAccess]]:
     for place, text in _ptx_places(ptx, filename):
-        if found := ACCESS.search(text):
-            kind = "load" if found[1] == "ld" else "store"
-            yield place, GlobalAccess(kind, int(found[2] or 1) * int(found[3]) // 8, place[0])
-        elif found := ASYNC_COPY.search(text):
-            yield place, GlobalAccess("load", int(found[1], 0), place[0])
+        if match := ACCESS.search(text):
+            kind = "load" if match[1] == "ld" else "store"
+            yield place, GlobalAccess(kind, int(match[2] or 1) * int(match[3]) // 8, place[0])
+        elif match := ASYNC_COPY.search(text):
+            yield place, GlobalAccess("load", int(match[1], 0), place[0])
 
 
 def mlir_lines(text: str, filename: str) -> dict[str, int]:
@@ -216,5 +216,5 @@ def _place_of(
     if location in places:
         return places[location]
     inner = aliases.get(location, ()) if depth < 64 else ()
-    found = (_place_of(part, places, aliases, depth + 1) for part in inner)
-    return next((place for place in found if place[0]), (0, 0))
+    places_inside = (_place_of(part, places, aliases, depth + 1) for part in inner)
+    return next((place for place in places_inside if place[0]), (0, 0))

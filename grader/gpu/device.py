@@ -82,8 +82,8 @@ def driver_device() -> Device | str:
     handle = driver.cuDeviceGet(0)[1]
 
     def attribute(name: str) -> int:
-        found = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
-        return driver.cuDeviceGetAttribute(found, handle)[1]
+        constant = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return driver.cuDeviceGetAttribute(constant, handle)[1]
 
     name = driver.cuDeviceGetName(128, handle)[1].split(b"\0")[0].decode()
     bits = bytes(driver.cuDeviceGetUuid(handle)[1].bytes).hex()

@@ -75,9 +75,9 @@ def read_laid_out(text: str, filename: str) -> LaidOut | None:
 class _Reader:
     def __init__(self, text: str, filename: str) -> None:
         self.rows = text.split("\n")
-        aliases = {found[1]: found[2] for row in self.rows if (found := ALIAS.fullmatch(row))}
-        self.layouts = {name: said for name, said in aliases.items() if not said.startswith("loc(")}
-        places = {name: said[4:-1] for name, said in aliases.items() if name not in self.layouts}
+        aliases = {match[1]: match[2] for row in self.rows if (match := ALIAS.fullmatch(row))}
+        self.layouts = {name: alias for name, alias in aliases.items() if not alias.startswith("loc(")}
+        places = {name: alias[4:-1] for name, alias in aliases.items() if name not in self.layouts}
         self.locations, self.at = Locations(places, filename), mlir_places(text, filename)
         self.values: dict[str, int] = {}
         self.count = 0
@@ -108,32 +108,32 @@ class _Reader:
                 opened[-1].regions.append(regions[-1])
                 regions[-1] = [LaidOutBlock()]
                 blocks[-1] = regions[-1][0]
-            elif found := CLOSE.fullmatch(row):
+            elif match := CLOSE.fullmatch(row):
                 step = opened.pop()
                 step.regions.append(regions.pop())
                 blocks.pop()
-                self._type(step, found)
+                self._type(step, match)
         (module,) = blocks[0].steps
         functions = module.regions[0][0].steps
         return functions[-1].regions[0] if len(functions) == 1 else []
 
     def _step(self, row: str) -> tuple[LaidOutOperation, bool]:
-        found = OPERATION.fullmatch(row) if len(row) <= MOST_ROW else None
-        if found is None:
+        match = OPERATION.fullmatch(row) if len(row) <= MOST_ROW else None
+        if match is None:
             raise BadText(f"it cannot be read: {row.strip()[:60]!r}")
-        operands = [self.values[name] for name in (found["operands"] or "").split(", ") if name]
-        names = result_names(found["results"]) if found["results"] else []
+        operands = [self.values[name] for name in (match["operands"] or "").split(", ") if name]
+        names = result_names(match["results"]) if match["results"] else []
         step = LaidOutOperation(
-            found["name"], operands, [self._new(name) for name in names], [], [], found["attributes"] or ""
+            match["name"], operands, [self._new(name) for name in names], [], [], match["attributes"] or ""
         )
-        if not found["opens"]:
-            self._type(step, found)
-        return step, bool(found["opens"])
+        if not match["opens"]:
+            self._type(step, match)
+        return step, bool(match["opens"])
 
-    def _type(self, step: LaidOutOperation, found: re.Match[str]) -> None:
-        step.operand_types = parts_of(found["operand_types"])
-        step.result_types = parts_of(found["result_types"].removeprefix("(").removesuffix(")"))
-        location = found["location"]
+    def _type(self, step: LaidOutOperation, match: re.Match[str]) -> None:
+        step.operand_types = parts_of(match["operand_types"])
+        step.result_types = parts_of(match["result_types"].removeprefix("(").removesuffix(")"))
+        location = match["location"]
         step.place = self.locations.place(location)
         step.at = self.at.get(location, (0, 0)) if LOCATION.fullmatch(location) else (0, 0)
 

@@ -106,17 +106,17 @@ class Clocks:
 
 def _answer(question: Callable[[Any], Answer], otherwise: Answer) -> Answer:
     """Returns what `question` gets from the module pynvml; `otherwise` where NVML does not answer in time."""
-    asked: Future[Answer] = Future()
+    answer: Future[Answer] = Future()
 
     def ask() -> None:
         try:
-            asked.set_result(_asked(question, otherwise))
+            answer.set_result(_asked(question, otherwise))
         except BaseException as error:  # raised where the answer is waited for
-            asked.set_exception(error)
+            answer.set_exception(error)
 
     threading.Thread(target=ask, daemon=True).start()  # Python's end would wait for a thread of an executor
     try:
-        return asked.result(LIMIT)
+        return answer.result(LIMIT)
     except TimeoutError:
         return otherwise
 

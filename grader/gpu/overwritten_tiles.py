@@ -58,8 +58,8 @@ def overwritten_tile(laid_out: LaidOut) -> OverwrittenTile | None:
     values: dict[int, Value] = {}
     for step in _in_order(laid_out.blocks):
         if step.name == "scf.for" and not _has_loop(step):
-            if found := _Loop(step, values).overwritten():
-                return found
+            if tile := _Loop(step, values).overwritten():
+                return tile
         else:
             _evaluate(step, values)
     return None
@@ -96,8 +96,8 @@ class _Loop:
         for _ in range(most + MORE_TURNS):
             values.update(zip(block.arguments, [None, *carried]))
             for step in _in_order([block]):
-                if found := self._overwritten_by(step, values):
-                    return found
+                if tile := self._overwritten_by(step, values):
+                    return tile
                 _evaluate(step, values)
             carried = [values.get(value) for value in block.steps[-1].operands]
         return None
@@ -118,48 +118,48 @@ class _Loop:
 def _left_unfinished(step: LaidOutOperation) -> int | None:
     """Returns the number of last products that may be unfinished after this step; None if it waits for none."""
     if step.name == "ttng.warp_group_dot_wait":
-        found = PENDING.search(step.attributes)
-        return int(found[1]) if found else 0
+        match = PENDING.search(step.attributes)
+        return int(match[1]) if match else 0
     return 0 if step.name == "ttng.warp_group_dot" and "isAsync = true" not in step.attributes else None
 
 
 def _evaluate(step: LaidOutOperation, values: dict[int, Value]) -> None:
     """Adds the results of a step to `values`, as far as slots depend on them; None stands for an unknown result."""
-    given = [values.get(value) for value in step.operands]
+    operands = [values.get(value) for value in step.operands]
     if step.name == "ttng.warp_group_dot_wait":  # its results are its operands
-        values.update(zip(step.results, given))
+        values.update(zip(step.results, operands))
     elif step.results:
         values.update(dict.fromkeys(step.results))
-        values[step.results[0]] = _result(step, given)
+        values[step.results[0]] = _result(step, operands)
 
 
-def _result(step: LaidOutOperation, given: list[Value]) -> Value:
+def _result(step: LaidOutOperation, operands: list[Value]) -> Value:
     if step.name == "arith.constant":
-        found = CONSTANT.search(step.attributes)
+        match = CONSTANT.search(step.attributes)
         return (
             None
-            if found is None or "dense" in step.attributes
-            else int({"true": 1, "false": 0}.get(found[1], found[1]))
+            if match is None or "dense" in step.attributes
+            else int({"true": 1, "false": 0}.get(match[1], match[1]))
         )
     if step.name == "ttg.local_alloc":
         places = PLACES.search(step.result_types[0])
-        return None if given or places is None else SharedSlot(step.results[0], int(places[1]))
-    if step.name == "ttg.memdesc_index" and isinstance(given[0], SharedSlot):
-        place = 0 if given[0].places == 1 else given[1]
-        return replace(given[0], place=place if isinstance(place, int) else None)
+        return None if operands or places is None else SharedSlot(step.results[0], int(places[1]))
+    if step.name == "ttg.memdesc_index" and isinstance(operands[0], SharedSlot):
+        place = 0 if operands[0].places == 1 else operands[1]
+        return replace(operands[0], place=place if isinstance(place, int) else None)
     if step.name in SAME_PLACE:
-        return given[0]
-    numbers = [one for one in given if isinstance(one, int)]
-    return _number(step, numbers) if len(numbers) == len(given) else None
+        return operands[0]
+    numbers = [number for number in operands if isinstance(number, int)]
+    return _number(step, numbers) if len(numbers) == len(operands) else None
 
 
-def _number(step: LaidOutOperation, given: list[int]) -> int | None:
+def _number(step: LaidOutOperation, operands: list[int]) -> int | None:
     if step.name in ARITHMETIC:
-        return ARITHMETIC[step.name](*given)
+        return ARITHMETIC[step.name](*operands)
     if step.name == "arith.select":
-        return given[1] if given[0] else given[2]
+        return operands[1] if operands[0] else operands[2]
     if step.name == "arith.cmpi":
-        found = PREDICATE.search(step.attributes)
-        comparison = int(found[1]) if found is not None else len(COMPARISONS)
-        return int(COMPARISONS[comparison](*given)) if comparison < len(COMPARISONS) else None
+        match = PREDICATE.search(step.attributes)
+        comparison = int(match[1]) if match is not None else len(COMPARISONS)
+        return int(COMPARISONS[comparison](*operands)) if comparison < len(COMPARISONS) else None
     return None

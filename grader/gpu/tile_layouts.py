@@ -42,8 +42,8 @@ class Holders:
 
 def shape_of(text: str) -> tuple[int, ...]:
     """Returns the shape of a type such as tensor<8x4xf32, #blocked>; () for a single number's."""
-    found = TENSOR.fullmatch(text)
-    return tuple(int(size) for size in found[1].split("x")[:-1]) if found else ()
+    match = TENSOR.fullmatch(text)
+    return tuple(int(size) for size in match[1].split("x")[:-1]) if match else ()
 
 
 def holders_of(text: str, aliases: tuple[tuple[str, str], ...], warps: int) -> Holders | None:
@@ -68,9 +68,9 @@ def _holders_of(text: str, aliases: tuple[tuple[str, str], ...], warps: int) -> 
 
 def layout_of(encoding: str, aliases: dict[str, str], shape: tuple[int, ...]) -> TileLayout | None:
     text = aliases.get(encoding.removeprefix("#"), encoding)
-    if found := SLICE.fullmatch(text):
-        axis = int(found[1])
-        parent = layout_of(found[2], aliases, (*shape[:axis], 1, *shape[axis:]))
+    if match := SLICE.fullmatch(text):
+        axis = int(match[1])
+        parent = layout_of(match[2], aliases, (*shape[:axis], 1, *shape[axis:]))
         return parent and TileLayout(*(_without(axis, bits) for bits in (parent.registers, parent.lanes, parent.warps)))
     lists = {name: _numbers(value) for name, value in LISTS.findall(text)}
     if text.startswith("#ttg.linear<"):
@@ -101,13 +101,13 @@ def _blocked(lists: dict[str, tuple], shape: tuple[int, ...]) -> TileLayout:
     reached = [1] * len(shape)
 
     def bits(sizes: Sequence[int]) -> tuple[Offset, ...]:
-        found = []
+        steps = []
         for axis in lists["order"]:
             for _ in range(sizes[axis].bit_length() - 1):
                 step = reached[axis] if reached[axis] < shape[axis] else 0
-                found.append(tuple(step * (one == axis) for one in range(len(shape))))
+                steps.append(tuple(step * (number == axis) for number in range(len(shape))))
                 reached[axis] *= 2
-        return tuple(found)
+        return tuple(steps)
 
     registers, lanes, warps = (bits(lists[name]) for name in ("sizePerThread", "threadsPerWarp", "warpsPerCTA"))
     more = bits([max(1, size // had) for size, had in zip(shape, reached)])

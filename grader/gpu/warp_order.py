@@ -184,8 +184,8 @@ class WarpOrderReader:
 
         Returns True once an unsafe warp stores.
         """
-        given = step.operands[{"scf.for": 3, "scf.while": 0}.get(step.name, len(step.operands)) :]
-        decide = step.operands[: len(step.operands) - len(given)]
+        operands = step.operands[{"scf.for": 3, "scf.while": 0}.get(step.name, len(step.operands)) :]
+        decide = step.operands[: len(step.operands) - len(operands)]
         around = self._together(decide, values, around)
         blocks = [block for region in step.regions for block in region]
         ends = [block.steps[-1] for block in blocks if block.steps]
@@ -195,12 +195,12 @@ class WarpOrderReader:
         yielded = [end.operands[end.name == "scf.condition" :] for end in ends]
         for block in blocks:
             skipped = 1 if step.name == "scf.for" else 0
-            for sources in (given, *yielded):
+            for sources in (operands, *yielded):
                 self._join(block.arguments[skipped:], sources, values, around)
-        found = self._in_blocks(blocks, values, around)
-        for sources in (given, *yielded):
+        conflict = self._in_blocks(blocks, values, around)
+        for sources in (operands, *yielded):
             self._join(step.results, sources, values, around)
-        return found
+        return conflict
 
     def _join(self, targets: list[int], sources: list[int], values: dict[int, int], around: int) -> None:
         for target, source in zip(targets, sources):
@@ -242,9 +242,9 @@ class WarpOrderReader:
 
 def _may_be_skipped(rows: list[tuple], first: int, barrier: int) -> bool:
     """Returns whether a branch between an access and a barrier leads past the barrier: a loop without iterations."""
-    labels = {found[1]: number for number, (_, _, text) in enumerate(rows) if (found := LABEL.match(text))}
+    labels = {match[1]: number for number, (_, _, text) in enumerate(rows) if (match := LABEL.match(text))}
     branches = (BRANCH.match(text) for _, _, text in rows[first:barrier])
-    return any(found is not None and labels.get(found[1], 0) > barrier for found in branches)
+    return any(branch is not None and labels.get(branch[1], 0) > barrier for branch in branches)
 
 
 def _as_set(warps: Iterable[int]) -> int:
@@ -262,12 +262,12 @@ def _walk(blocks: Iterable[LaidOutBlock]) -> Iterable[LaidOutOperation]:
 def _rows(rows: list[tuple], opcode: str, steps: list[LaidOutOperation]) -> list[int]:
     """Returns the numbers of the rows that carry out these steps, as far as their places show it."""
     at = {step.at for step in steps}
-    found = [number for number, (place, _, text) in enumerate(rows) if place in at and _is(text, opcode)]
+    numbers = [number for number, (place, _, text) in enumerate(rows) if place in at and _is(text, opcode)]
     callers = {step.place.via[0] for step in steps if step.place.via}
-    exact = [number for number in found if rows[number][1] in callers]
-    return exact if callers and exact else found
+    exact = [number for number in numbers if rows[number][1] in callers]
+    return exact if callers and exact else numbers
 
 
 def _is(text: str, opcode: str) -> bool:
-    found = ACCESS.search(text)
-    return found is not None and found[1] == opcode
+    match = ACCESS.search(text)
+    return match is not None and match[1] == opcode

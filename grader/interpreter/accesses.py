@@ -147,7 +147,7 @@ def load(operation: Operation) -> Callable:
 def _note_widths(frame: Frame, operation: Operation, pointers: np.ndarray, mask: np.ndarray | None, item: int) -> None:
     """Notes how wide this access may be, in the programs that are active here."""
     whole, active = (frame.count, *operation.operand_types[0].shape), frame.everyone()
-    pointers, mask = (np.broadcast_to(one, whole)[active] for one in (pointers, True if mask is None else mask))
+    pointers, mask = (np.broadcast_to(lanes, whole)[active] for lanes in (pointers, True if mask is None else mask))
     frame.batch.wide.note(operation.place.line, operation.operands[0], pointers, mask, item)
 
 
@@ -206,17 +206,15 @@ def _read_modify_write(operation: Operation) -> Callable:
 
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         lanes = lanes_of(frame, pointers, mask, shape)
-        given = as_raw(lanes.of(values))
+        raw = as_raw(lanes.of(values))
         frame.batch.float_sums |= kind == SUM_OF_FLOATS
-        together = None if frame.batch.waits else _at_once(kind, dtype, given)
-        return change_atomically(
-            frame, operation, lanes, dtype, lambda old, which: combine(old, given[which]), together
-        )
+        together = None if frame.batch.waits else _at_once(kind, dtype, raw)
+        return change_atomically(frame, operation, lanes, dtype, lambda old, which: combine(old, raw[which]), together)
 
     return run
 
 
-def _at_once(kind: int, dtype: np.dtype, given: np.ndarray) -> Callable | None:
+def _at_once(kind: int, dtype: np.dtype, values: np.ndarray) -> Callable | None:
     """Returns a function that changes all lanes in one call of numpy, for atomics whose results nobody uses.
 
     It takes memory's words, the index of each lane's word, and the lanes' numbers. None where numpy would round
@@ -225,7 +223,7 @@ def _at_once(kind: int, dtype: np.dtype, given: np.ndarray) -> Callable | None:
     function, seen = ATOMICS[kind], np.dtype(f"u{dtype.itemsize}") if kind in UNSIGNED else dtype
     if dtype.kind not in "iuf" or dtype.itemsize < 4 or not isinstance(function, np.ufunc):
         return None
-    return lambda words, index, numbers: function.at(words.view(seen), index, given[numbers].view(seen))
+    return lambda words, index, numbers: function.at(words.view(seen), index, values[numbers].view(seen))
 
 
 def combination(kind: int, dtype: np.dtype) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
@@ -247,10 +245,10 @@ def _compare_and_swap(operation: Operation) -> Callable:
 
     def run(frame: Frame, pointers: np.ndarray, expected: np.ndarray, values: np.ndarray) -> np.ndarray:
         lanes = lanes_of(frame, pointers, None, shape)
-        wanted, given = as_raw(lanes.of(expected)), as_raw(lanes.of(values))
+        wanted, raw = as_raw(lanes.of(expected)), as_raw(lanes.of(values))
 
         def change(old: np.ndarray, which: np.ndarray) -> np.ndarray:
-            return np.where(old == wanted[which], given[which], old)
+            return np.where(old == wanted[which], raw[which], old)
 
         return change_atomically(frame, operation, lanes, dtype, change)
 
@@ -275,8 +273,8 @@ def _atomic_store(operation: Operation) -> Callable:
 
     def run(frame: Frame, pointers: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> None:
         lanes = lanes_of(frame, pointers, mask, shape)
-        given = as_raw(lanes.of(values))
-        change_atomically(frame, operation, lanes, dtype, lambda old, which: given[which])
+        raw = as_raw(lanes.of(values))
+        change_atomically(frame, operation, lanes, dtype, lambda old, which: raw[which])
 
     return run
 

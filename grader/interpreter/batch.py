@@ -101,7 +101,7 @@ class Batch:
     @property
     def notes_widths(self) -> bool:
         """Whether wide accesses are of interest: the kernel breaks a promise about them, or is to be believed."""
-        return self.believes or any(one.what == UNALIGNED for one in self.broken)
+        return self.believes or any(promise.what == UNALIGNED for promise in self.broken)
 
     @property
     def count(self) -> int:

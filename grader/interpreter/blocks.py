@@ -171,8 +171,8 @@ def _descriptor_reduce(operation: Operation) -> Callable:
         pointers, inside = _box(descriptor, corner)
         shape = np.broadcast_shapes(pointers.shape, inside.shape)[1:]
         lanes = lanes_of(frame, pointers, inside, shape)
-        given, combine = as_raw(lanes.of(_blocked(values, shape))), combination(kind, values.dtype)
-        change_atomically(frame, operation, lanes, values.dtype, lambda old, which: combine(old, given[which]))
+        raw, combine = as_raw(lanes.of(_blocked(values, shape))), combination(kind, values.dtype)
+        change_atomically(frame, operation, lanes, values.dtype, lambda old, which: combine(old, raw[which]))
 
     return run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -20,13 +20,12 @@ from grader.interpreter.launch import MOST_PROGRAMS, run_launch
 from grader.interpreter.meetings import Meetings
 from grader.interpreter.memory import CheckedMemory
 from grader.interpreter.program import ReadyKernel
-from grader.interpreter.trial_runs import with_a_trial
 from grader.interpreter.views import BufferView
 from grader.ttir.module import BadText, Type
 from grader.wire import recorded_parts
 from grader.wire.messages import Failure, InterpretRequest, Launch, TensorSpec
 from grader.wire.recorded_call import RecordedCall, RecordedParameter
-from grader.wire.recorded_parts import Choice, Fill, PlannedLaunch, PythonNumbers, Step, steps_with
+from grader.wire.recorded_parts import Choice, Fill, PlannedLaunch, PlannedView, PythonNumbers, Step, steps_with
 from grader.wire.recorded_results import results_by_name
 
 # torch's name of a dtype -> the text's name of an element.
@@ -40,6 +39,8 @@ ELEMENTS = {
 MANY_ATOMICS = 1000  # by one program
 MOST_OVERFLOWS = 16  # reported, over all launches
 MOST_SHUFFLED = 1 << 24  # programs of a launch: their numbers in a random order take 8 bytes each
+Read = Callable[[PlannedView], np.ndarray]
+Write = Callable[[PlannedView, np.ndarray], None]
 
 
 @dataclass
@@ -94,15 +95,15 @@ class InterpretedCall:
             self.memory.register(buffer)
 
     def _findings(self) -> list[dict]:
-        found = self.memory.findings()
+        findings = self.memory.findings()
         shapes = {buffer.name: buffer.view.shape for buffer in self.buffers}
-        steps = list(steps_with(self.recorded.steps, self.request.config)) if found else []
+        steps = list(steps_with(self.recorded.steps, self.request.config)) if findings else []
         given = [(one.kernel, [it.value for it in one.parameters]) for one in steps if isinstance(one, PlannedLaunch)]
         facts = AccessFacts(
-            [(one.module, [values for of, values in given if of == n]) for n, one in self.kernels.items() if found],
+            [(one.module, [values for of, values in given if of == n]) for n, one in self.kernels.items() if findings],
             shapes,
         )
-        return [asdict(finding) | facts.of(access, finding) for finding, access in found]
+        return [asdict(finding) | facts.of(access, finding) for finding, access in findings]
 
     # ---- memory --------------------------------------------------------------------------------------------------
 
@@ -222,12 +223,12 @@ class InterpretedCall:
             for key in batch.wide.possible:
                 bits = {"possible": batch.wide.possible[key], "misaligned": batch.wide.misaligned[key]}
                 self.wide.append({"access": [step.kernel, *key], **bits})
-            for one in batch.overflows[: MOST_OVERFLOWS - len(self.overflows)]:
-                program = self.memory.name(one.program)
-                self.overflows.append({"dtype": one.dtype, "line": one.place.line, "program": program})
+            for overflow in batch.overflows[: MOST_OVERFLOWS - len(self.overflows)]:
+                program = self.memory.name(overflow.program)
+                self.overflows.append({"dtype": overflow.dtype, "line": overflow.place.line, "program": program})
 
-    def _run(self, kernel: ReadyKernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
-        run_launch(kernel, batch, given, self._order(grid))
+    def _run(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], grid: tuple[int, ...]) -> None:
+        run_launch(kernel, batch, arguments, self._order(grid))
 
     def _updated(self, step: PlannedLaunch, arguments: list[Argument | None]) -> list[str]:
         """Returns the names of the parameters whose memory the launch both reads and writes."""
@@ -334,3 +335,33 @@ def _number(parameter: RecordedParameter, kind: Type) -> np.ndarray:
     if dtype.kind == "i":
         return np.array([int(value) & (1 << 8 * dtype.itemsize) - 1], f"u{dtype.itemsize}").view(dtype)
     return np.array([float(value)]).astype(dtype)
+
+
+def with_a_trial(
+    steps: list[Step], config: int, kept: list[str], read: Read, write: Write
+) -> Iterator[PlannedLaunch | Fill | PythonNumbers]:
+    """Yields the steps; a tuned choice is carried out once more before it counts, between its hooks.
+
+    `kept`: a kernel's arguments that are restored after the trial, besides the arguments that its file names. `read`
+    and `write` access a view's memory; they are called between two of the steps.
+    """
+    for step in steps:
+        if not isinstance(step, Choice) or step.tuning is None:
+            yield from steps_with([step], config)
+            continue
+        tuning = step.tuning
+        yield from steps_with(tuning.before, config)
+        views = list(_views(step, config, [*tuning.restored, *kept]))
+        copies = [read(view) for view in views]
+        yield from steps_with([step], config)
+        for view, copy in zip(views, copies):
+            write(view, copy)
+        yield from steps_with(tuning.after, config)
+        yield from steps_with([step], config)
+
+
+def _views(choice: Choice, config: int, names: list[str]) -> Iterator[PlannedView]:
+    """Yields the views of the tensors that the configuration's kernel gets under these names."""
+    for step in steps_with([choice], config):
+        if isinstance(step, PlannedLaunch):
+            yield from (one.view for one in step.parameters if one.name in names and one.view is not None)

@@ -59,8 +59,8 @@ class ReadyFunction:
 
 def _enter(blocks: Region, frame: Frame, last: Operation, way: int) -> int:
     successor = last.successors[way]
-    given = [frame.values[number] for number in successor.operands]
-    for number, value in zip(blocks[successor.block].arguments, given):
+    operands = [frame.values[number] for number in successor.operands]
+    for number, value in zip(blocks[successor.block].arguments, operands):
         frame.values[number] = value
     return successor.block
 
@@ -174,13 +174,13 @@ def _while(operation: Operation, regions: list[Region], functions: dict[str, Rea
             inner = frame.branch(going)
             for number, value in zip(before[0].arguments, now):
                 values[number] = value
-            condition, *given = run_region(before, inner)
+            condition, *operands = run_region(before, inner)
             here = inner.everyone()
-            out = given if out is None else [_joined(frame, here, new, old) for new, old in zip(given, out)]
+            out = operands if out is None else [_joined(frame, here, new, old) for new, old in zip(operands, out)]
             goes_on = np.broadcast_to(condition, (frame.count,)) & here
             if not goes_on.any():
                 return _results(out)
-            for number, value in zip(after[0].arguments, given):
+            for number, value in zip(after[0].arguments, operands):
                 values[number] = value
             inner = frame.branch(None if goes_on.all() else goes_on)
             new = run_region(after, inner)

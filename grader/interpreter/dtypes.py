@@ -53,10 +53,10 @@ def dtype_of(type: Type) -> np.dtype:
     """Returns the dtype of an array that holds values of this type; pointers are int64. Raises Unsupported."""
     if type.kind == "pointer":
         return DTYPES["i64"]
-    found = DTYPES.get(type.element) if type.kind == "number" else None
-    if found is None:
+    dtype = DTYPES.get(type.element) if type.kind == "number" else None
+    if dtype is None:
         raise Unsupported(f"type {type.element} ({type.kind}) is not known here yet")
-    return found
+    return dtype
 
 
 def is_float(dtype: np.dtype) -> bool:

@@ -32,12 +32,12 @@ def deciding(loop: Operation) -> frozenset[int] | None:
     if any(len(region) != 1 for region in loop.regions):
         return None
     (before,), (after,) = loop.regions
-    condition, *given = before.operations[-1].operands
-    found, wanted = set[int](), _places(before, condition)
-    while wanted is not None and not wanted <= found:
-        found |= wanted
-        wanted = _all(_in_turn(before, after, given, place) for place in found)
-    return None if wanted is None else frozenset(found)
+    condition, *operands = before.operations[-1].operands
+    places, wanted = set[int](), _places(before, condition)
+    while wanted is not None and not wanted <= places:
+        places |= wanted
+        wanted = _all(_in_turn(before, after, operands, place) for place in places)
+    return None if wanted is None else frozenset(places)
 
 
 def stays(places: frozenset[int], before: Sequence[Any], after: Sequence[Any], going: np.ndarray) -> bool:
@@ -52,13 +52,13 @@ def stays(places: frozenset[int], before: Sequence[Any], after: Sequence[Any], g
     return bool(same.any())
 
 
-def _in_turn(before: Block, after: Block, given: Sequence[int], place: int) -> set[int] | None:
+def _in_turn(before: Block, after: Block, operands: Sequence[int], place: int) -> set[int] | None:
     """Returns the positions of the carried values from which an iteration computes the carried value at `place`.
 
     None where more than arithmetic takes part.
     """
     made_of = _places(after, after.operations[-1].operands[place])
-    return None if made_of is None else _all(_places(before, given[one]) for one in made_of)
+    return None if made_of is None else _all(_places(before, operands[one]) for one in made_of)
 
 
 def _places(block: Block, value: int) -> set[int] | None:
@@ -78,9 +78,9 @@ def _places(block: Block, value: int) -> set[int] | None:
 
 def _all(places: Any) -> set[int] | None:
     """Returns the union of these sets; None where any of them is None."""
-    found: set[int] = set()
-    for one in places:
-        if one is None:
+    union: set[int] = set()
+    for positions in places:
+        if positions is None:
             return None
-        found |= one
-    return found
+        union |= positions
+    return union

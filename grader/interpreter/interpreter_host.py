@@ -61,14 +61,14 @@ class InterpreterHost:
         reply, data = kind(request, recorded, kernels, inputs).run()
         reached, left_out = (set().union(*(kernel.lines(ran) for kernel in kernels.values())) for ran in (True, False))
         open_ = set().union(*(kernel.other.taken for kernel in kernels.values() if kernel.other is not None))
-        told = {"reached": sorted(reached), "left_out": sorted(left_out), "left_open": list(map(asdict, open_))}
-        return {"kind": "ran", **told, **reply}, data
+        lists = {"reached": sorted(reached), "left_out": sorted(left_out), "left_open": list(map(asdict, open_))}
+        return {"kind": "ran", **lists, **reply}, data
 
     def _recorded(self, request: InterpretRequest, blob: bytes) -> RecordedCall:
         start, size = request.recorded
-        text, given = blob[start : start + size], [(spec.name, spec.size) for spec in request.arguments]
-        if self._last is None or self._last[0] != (text, given):
-            self._last = (text, given), read_recorded(unpack_header(text), request.arguments)
+        text, sizes = blob[start : start + size], [(spec.name, spec.size) for spec in request.arguments]
+        if self._last is None or self._last[0] != (text, sizes):
+            self._last = (text, sizes), read_recorded(unpack_header(text), request.arguments)
         return self._last[1]
 
     def _kernel(self, request: InterpretRequest, text: str, recorded: RecordedKernel) -> ReadyKernel:

@@ -36,11 +36,11 @@ class Lost:
         """Returns the lost lanes of an array; for a descriptor or a block pointer a lane for each program."""
         if isinstance(value, np.ndarray):
             return self._of[id(value)][1] if id(value) in self._of else {}
-        found: Lanes = {}
+        lanes: Lanes = {}
         for part in arrays_of(value):
             for origin, bad in self.of(part).items():
-                found[origin] = found.get(origin, np.zeros(1, bool)) | bad.reshape(len(bad), -1).any(axis=1)
-        return found
+                lanes[origin] = lanes.get(origin, np.zeros(1, bool)) | bad.reshape(len(bad), -1).any(axis=1)
+        return lanes
 
     def note(self, value: np.ndarray, origin: Origin, bad: np.ndarray) -> None:
         """Adds lost lanes of an array. They are forgotten with the array, as another array may then get its id."""
@@ -69,14 +69,14 @@ def hand_on(lost: Lost, operation: Operation, run: Callable, operands: Sequence[
 
     run: the function that carried the operation out.
     """
-    for origin, bad in _by_origin([lost.of(one) for one in operands], operands):
+    for origin, bad in _by_origin([lost.of(operand) for operand in operands], operands):
         if operation.name in MOVES:
             moved = run(*bad)
             pairs = zip(out, moved) if isinstance(out, tuple) else [(out, moved)]
         elif operation.name == "arith.select":
             pairs = [(out, bad[0] | np.where(operands[0], *bad[1:]))]
         else:
-            known = {id(part) for one in operands for part in arrays_of(one)}
+            known = {id(part) for operand in operands for part in arrays_of(operand)}
             pairs = [(part, _in_any(bad, part.shape)) for part in arrays_of(out) if id(part) not in known]
         for value, lanes in pairs:
             lost.note(value, origin, lanes)
@@ -84,8 +84,8 @@ def hand_on(lost: Lost, operation: Operation, run: Callable, operands: Sequence[
 
 def _by_origin(lanes: Sequence[Lanes], values: Sequence[Any]) -> Iterator[tuple[Origin, list[np.ndarray]]]:
     """Yields for each loss the lanes that each of the values has of it."""
-    for origin in {origin: None for one in lanes for origin in one}:
-        yield origin, [one.get(origin, _none(value)) for one, value in zip(lanes, values)]
+    for origin in {origin: None for lost in lanes for origin in lost}:
+        yield origin, [lost.get(origin, _none(value)) for lost, value in zip(lanes, values)]
 
 
 def _none(value: Any) -> np.ndarray:

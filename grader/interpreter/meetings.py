@@ -103,15 +103,15 @@ class Meetings:
 
     def told(self) -> list[Meeting]:
         """Returns the meetings in the order in which they were noted."""
-        found = []
+        meetings = []
         for key, pairs in self._pairs.items():
             launch, stored_first, in_one_turn, *both = key
             first, second = (Met(line, list(via), list(shape)) for line, via, shape in both)
-            lanes = [list(one) for one in zip(*sorted(pairs))]
+            lanes = [list(column) for column in zip(*sorted(pairs))]
             first.lanes, second.lanes = lanes
             load, store = (second, first) if stored_first else (first, second)
-            found.append(Meeting(self._labels[key].label, launch, not stored_first, in_one_turn, load, store))
-        return found
+            meetings.append(Meeting(self._labels[key].label, launch, not stored_first, in_one_turn, load, store))
+        return meetings
 
 
 def _key(met: Met) -> tuple:

@@ -27,14 +27,14 @@ ENDS = (*ACCESSES, "arith.cmpf", "tt.dot", "tt.map_elementwise", "tt.reduce", "t
 
 def leading_to_memory(module: Module) -> set[Value]:
     """Returns the integers and floats from which any address, mask or corner of a block is computed."""
-    made_of, found = sources_of(module, ENDS), set()
+    made_of, values = sources_of(module, ENDS), set()
     waiting = [(f.name, value) for f in module.functions.values() for op in f.walk() for value in _roots(op)]
     while waiting:
         value = waiting.pop()
-        if value not in found:
-            found.add(value)
+        if value not in values:
+            values.add(value)
             waiting += made_of[value]
-    return found
+    return values
 
 
 def _roots(op: Operation) -> list[int]:
@@ -103,7 +103,7 @@ def _note(frame: Frame, lanes: Lanes, mask: np.ndarray | None) -> None:
         rows = used.reshape(len(used), -1).any(axis=1)
         rows = np.broadcast_to(rows, (frame.count,)) & frame.everyone()
         overflows = frame.batch.overflows
-        if rows.any() and len(overflows) < MOST_NOTED and all(one.place != place for one in overflows):
+        if rows.any() and len(overflows) < MOST_NOTED and all(overflow.place != place for overflow in overflows):
             overflows.append(NotedOverflow(held, place, int(frame.batch.programs[int(np.argmax(rows))])))
 
 

@@ -51,33 +51,33 @@ class PipelinedLoop:
 
 def pipelined_loops(module: Module, stages: int) -> dict[Operation, PipelinedLoop]:
     """Returns the pipelined loops of a kernel that store as well as load. stages: as the launch asks for."""
-    found = {}
+    loops = {}
     for function in module.functions.values():
         for operation in function.walk():
             if operation.name == "scf.for" and (loop := _pipelined(operation, stages)) is not None:
-                found[operation] = loop
-    return found
+                loops[operation] = loop
+    return loops
 
 
 def _pipelined(loop: Operation, stages: int) -> PipelinedLoop | None:
     (body,), own = loop.regions[0], int(loop.attributes.get(STAGES, 0))
-    if not any(one.name in ("tt.store", "tt.atomic_rmw") for one in loop.walk()):
+    if not any(operation.name in ("tt.store", "tt.atomic_rmw") for operation in loop.walk()):
         return None
-    loads = [one for one in body.operations if one.name == "tt.load"]
+    loads = [operation for operation in body.operations if operation.name == "tt.load"]
     if own == 0:
         into_products = set(_leading_to_products(body))
-        loads = [one for one in loads if into_products.intersection(one.results)]
+        loads = [load for load in loads if into_products.intersection(load.results)]
     if max(own or stages, 1) == 1 or not loads:
         return None
-    return PipelinedLoop(own or stages, frozenset(one.place.line for one in loads))
+    return PipelinedLoop(own or stages, frozenset(load.place.line for load in loads))
 
 
 def _leading_to_products(body: Block) -> Iterator[int]:
     """Yields the values of a loop's body from which its products are made."""
     wanted: set[int] = set()
-    for one in reversed(body.operations):
-        if one.name in DOTS:
-            wanted |= set(one.operands[:2])
-        elif wanted.intersection(one.results):
-            yield from one.results
-            wanted |= set(one.operands)
+    for operation in reversed(body.operations):
+        if operation.name in DOTS:
+            wanted |= set(operation.operands[:2])
+        elif wanted.intersection(operation.results):
+            yield from operation.results
+            wanted |= set(operation.operands)

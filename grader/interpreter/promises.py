@@ -56,7 +56,7 @@ def with_hints(operation: Operation, run: Callable, stateful: bool) -> Callable:
 
 def _per_axis(value: Any) -> list[int]:
     values = getattr(value, "values", value)
-    return [int(one) for one in values] if isinstance(values, (list, tuple)) else [int(values)]
+    return [int(number) for number in values] if isinstance(values, (list, tuple)) else [int(values)]
 
 
 def _step_of(kind: Type) -> int:
@@ -134,7 +134,7 @@ def note(frame: Frame, what: str, operation: Operation, bad: np.ndarray | np.boo
     bad = np.broadcast_to(bad, (frame.count,)) & frame.everyone()
     if bad.any() and len(frame.batch.broken) < MOST_BROKEN:
         program = int(frame.batch.programs[int(np.argmax(bad)) % frame.batch.count])
-        if all((one.what, one.place) != (what, operation.place) for one in frame.batch.broken):
+        if all((broken.what, broken.place) != (what, operation.place) for broken in frame.batch.broken):
             frame.batch.broken.append(NotedPromise(what, operation.place, program))
 
 

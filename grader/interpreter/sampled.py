@@ -56,7 +56,7 @@ class SampledCall(InterpretedCall):
             made.most_paged = MOST_PAGED
             yield made
 
-    def _run(self, kernel: ReadyKernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
+    def _run(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], grid: tuple[int, ...]) -> None:
         if kernel.waits:
             raise Unsupported("its programs wait for each other, and a sample of them would wait in vain")
         if len(self.launches) > 1:
@@ -72,7 +72,7 @@ class SampledCall(InterpretedCall):
             if batch.lanes > MOST_LANES:
                 break
             batch.most_lanes = batch.lanes + MOST_LANES_OF_ONE
-            run_launch(kernel, batch, given, np.array([program]))
+            run_launch(kernel, batch, arguments, np.array([program]))
             self.run_programs += 1
         self.all_ran &= self.run_programs == math.prod(grid)
         if self.request.count_traffic:

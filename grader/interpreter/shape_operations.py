@@ -52,7 +52,7 @@ def _constant(op: Operation) -> Computed:
         return always(over(number(values[0], dtype), len(shape)))
     if len(values) != op.result_types[0].lanes:
         raise Unsupported(f"a constant of {len(values)} values for {op.result_types[0].lanes} elements")
-    return always(np.concatenate([number(one, dtype) for one in values]).reshape(1, *shape))
+    return always(np.concatenate([number(element, dtype) for element in values]).reshape(1, *shape))
 
 
 @carries_out("ub.poison")

@@ -57,9 +57,9 @@ _FAR_UNDER = (
 def _polynomial(coefficients: tuple[float, ...], x: np.ndarray) -> np.ndarray:
     """Returns the polynomial's value at x; the coefficient of the highest power comes first."""
     out = np.full_like(x, coefficients[0])
-    for one in coefficients[1:]:
+    for coefficient in coefficients[1:]:
         out *= x
-        out += one
+        out += coefficient
     return out
 
 

@@ -33,7 +33,7 @@ class WideAccesses:
             for width in WIDTHS:
                 if width * item > MOST_BYTES or pointers.shape[axis] % width:
                     break
-                groups, taking_part = (_groups(one, axis, width) for one in (pointers, mask))
+                groups, taking_part = (_groups(values, axis, width) for values in (pointers, mask))
                 off = groups[..., 0] % (width * item) != 0
                 if not off.any() and (np.diff(groups, axis=-1) == item).all():
                     possible += width

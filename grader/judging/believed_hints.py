@@ -46,10 +46,10 @@ def broken_promise(evidence: Evidence, believing: Callable[[], Reply]) -> tuple[
 def _has_misaligned_access(first: list[WideAccess], believed: list[WideAccess]) -> bool:
     """Returns whether an access may be so wide where promises are believed that it is misaligned in truth."""
     possible: dict[tuple[int, ...], int] = {}
-    for one in believed:
-        key = tuple(one.access)
-        possible[key] = possible.get(key, one.possible) & one.possible
-    return any(possible.get(tuple(one.access), 0) & one.misaligned for one in first)
+    for wide in believed:
+        key = tuple(wide.access)
+        possible[key] = possible.get(key, wide.possible) & wide.possible
+    return any(possible.get(tuple(wide.access), 0) & wide.misaligned for wide in first)
 
 
 def _first_changed(first: Reply, believed: Reply) -> str | None:
@@ -72,4 +72,4 @@ def _first_changed(first: Reply, believed: Reply) -> str | None:
 
 def _stored(reply: Reply) -> list[tuple[list[int], list[int]]]:
     """Returns what the programs of a sample stored, by result: offsets in elements, and values as bits."""
-    return [(one.offsets.tolist(), bits_of(one.values).tolist()) for one in reply.sampled]
+    return [(result.offsets.tolist(), bits_of(result.values).tolist()) for result in reply.sampled]

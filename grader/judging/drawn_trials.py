@@ -64,10 +64,10 @@ class DrawnTrials:
         Empty if the promise states no error. after: the number of the last call before them.
         """
         error = self.promise.refuses
-        found: list[UnpromisedDraw] = []
+        draws: list[UnpromisedDraw] = []
         for seed in self._seeds if error else []:
-            found += unpromised_draws(self.promise, seed, self.name, after + len(found))
-        return [(self.of(one.call), Unpromised(one.because, error)) for one in found]
+            draws += unpromised_draws(self.promise, seed, self.name, after + len(draws))
+        return [(self.of(draw.call), Unpromised(draw.because, error)) for draw in draws]
 
     @cached_property
     def _of_file(self) -> list[int]:
@@ -126,7 +126,7 @@ def _of_values(judge: Judge, trial: Trial) -> Verdict:
 
 def _beyond(judge: Judge, trials: DrawnTrials, after: int) -> Verdict | None:
     """Returns what is wrong with calls outside of the promise or up to its limits, or why these are not judged."""
-    refused = (judge.judged(trial, judge.refusal(asked)) for trial, asked in trials.unpromised(after))
+    refused = (judge.judged(trial, judge.refusal(refusal)) for trial, refusal in trials.unpromised(after))
     large = (_large(judge, trials, call) for call in trials.large(after))
     return next((one for one in chain(refused, large) if one.outcome == FAIL or one.id == UNJUDGED), None)
 
@@ -152,19 +152,19 @@ def _simplest(judge: Judge, trials: DrawnTrials, call: DrawnCall, verdict: Verdi
 
     A guess gives way to any failure that a simpler call shows.
     """
-    found = verdict
+    simplest = verdict
 
     def fails(simpler: DrawnCall) -> bool:
-        nonlocal found
+        nonlocal simplest
         other = _of_values(judge, trials.of(simpler))
         same = other.outcome == FAIL and other.kind not in NOT_SIMPLER
-        if same and (other.id == found.id or found.kind == "guess"):
-            found = other
+        if same and (other.id == simplest.id or simplest.kind == "guess"):
+            simplest = other
             return True
         return False
 
     smallest(trials.promise, call, fails, MOST_SIMPLER)
-    return found
+    return simplest
 
 
 def _all_right(calls: int, largest: float) -> Verdict:

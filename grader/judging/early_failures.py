@@ -1,15 +1,21 @@
-"""Why a call has no result, in one order for all that ask for calls."""
+"""Why a call has no result, in one order for all that ask for calls; and a call that is right to have none.
+
+Where a lesson does not promise a call, the entry has to raise an error before it launches anything.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from grader.course.exercise import Exercise
+from grader.course.trial import Trial
 from grader.explain import failures
 from grader.explain.refused_by_compiler import BEFORE_ANY_LAUNCH, compiler_refusal, is_known
-from grader.explain.verdict import Verdict
+from grader.explain.unpromised_calls import Unpromised, accepted, another_error, too_late
+from grader.explain.verdict import PASS, Verdict
 from grader.gpu.plan import Plan
 from grader.judging.run import Run
+from grader.numerics.arguments import without_values
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.reply import Reply
 
@@ -36,3 +42,19 @@ def not_ended(
     if call.error.kind in BEFORE_ANY_LAUNCH or is_known(call.error):
         return compiler_refusal(call.error, run.submission, exercise, run.model)
     return explained() or failures.call_failure(call.error, run.submission, exercise)
+
+
+def refused_call(run: Run, unpromised: Unpromised, trial: Trial) -> Verdict:
+    inputs = without_values(trial.data, trial.dtype)
+    call = run.recorded_call(trial, inputs).call
+    if (early := not_begun(run, trial.exercise, call)) is not None:
+        return early
+    if call.error is None:
+        return accepted(trial.exercise.entry, unpromised)
+    if call.error.type != unpromised.error or call.error.kind != "host":
+        return another_error(
+            trial.exercise.entry, unpromised, failures.call_failure(call.error, run.submission, trial.exercise)
+        )
+    if call.begun:
+        return too_late(trial.exercise.entry, unpromised)
+    return Verdict(PASS, note=f"{unpromised.error}: {failures.shortened(' '.join(call.error.message.split()))}")

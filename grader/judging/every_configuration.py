@@ -30,8 +30,8 @@ def of_configurations(
 
     twice: whether a second call with the same inputs is looked at, too.
     """
-    found = _of_configurations(interpreted, trial, inputs, first, verdict, twice)
-    return configurations.at_its_line(found, interpreted.run.submission)
+    configured = _of_configurations(interpreted, trial, inputs, first, verdict, twice)
+    return configurations.at_its_line(configured, interpreted.run.submission)
 
 
 def _of_configurations(
@@ -50,8 +50,8 @@ def _of_configurations(
                 call, trial.config, config, other, run.submission
             )
     again = run.recorded_call(trial, inputs, again=True).call if twice else None
-    found = configurations.left_over_in_vain(call) or configurations.wrong_key(call, again)
-    return found or _after_a_trial(interpreted, trial, inputs, first, call) or verdict
+    mistake = configurations.left_over_in_vain(call) or configurations.wrong_key(call, again)
+    return mistake or _after_a_trial(interpreted, trial, inputs, first, call) or verdict
 
 
 def _of_the_first(
@@ -62,9 +62,9 @@ def _of_the_first(
         return verdict
     for config in first.configurations[1:MOST_COMPARED]:
         if interpreted.of_config(trial, inputs, config).outcome == PASS:
-            found = configurations.fixed_grid(call, trial.config, config, verdict)
+            mistake = configurations.fixed_grid(call, trial.config, config, verdict)
             submission = interpreted.run.submission
-            return found or configurations.named_configuration(call, trial.config, verdict, submission, False)
+            return mistake or configurations.named_configuration(call, trial.config, verdict, submission, False)
     return verdict  # all fail alike: the mistake is not in the first alone
 
 
@@ -83,7 +83,7 @@ def _after_a_trial(
     number of trials.
     """
     lines = configurations.launched_lines(call)
-    updated = list(dict.fromkeys(name for one in first.launches if one.line in lines for name in one.updated))
+    updated = list(dict.fromkeys(name for launch in first.launches if launch.line in lines for name in launch.updated))
     if not updated:
         return None
     wrong = interpreted.wrong_after_a_trial(trial, inputs)
@@ -108,11 +108,11 @@ def choice_verdict(interpreted: Interpreted, trials: list[Trial], count: tuple[i
         if early := not_ended(run, exercise, calls[-1]):
             return early
     first, *others = calls
-    if found := configurations.not_tuned(first, exercise.entry, *count) or configurations.wrong_key(first, None):
-        return configurations.at_its_line(found, run.submission)
+    if mistake := configurations.not_tuned(first, exercise.entry, *count) or configurations.wrong_key(first, None):
+        return configurations.at_its_line(mistake, run.submission)
     for other in others:
-        if found := configurations.reused(first, other, run.submission):
-            return configurations.at_its_line(found, run.submission)
+        if mistake := configurations.reused(first, other, run.submission):
+            return configurations.at_its_line(mistake, run.submission)
     return Verdict(PASS, note=f"{count_text(first.configs, 'configuration')}, and a choice for each size")
 
 

@@ -32,7 +32,7 @@ def exact_call(call: RecordedCall, arguments: list[TensorSpec], filename: str) -
 
     `arguments`: the tensors of the call. `filename`: of the submission in its child, which texts name.
     """
-    kernels = [replace(one, source=one.source and _text(one.source, filename)) for one in call.kernels]
+    kernels = [replace(kernel, source=kernel.source and _text(kernel.source, filename)) for kernel in call.kernels]
     sizes = _bytes_by_buffer(call, arguments)
     buffers = [
         replace(buffer, bytes=buffer.bytes * BYTES // sizes.get(number, BYTES))
@@ -85,7 +85,7 @@ def _views_of_steps(steps: list[Step]) -> Iterator[PlannedView]:
         if isinstance(step, PlannedLaunch):
             yield from (parameter.view for parameter in step.parameters if parameter.view is not None)
         elif isinstance(step, Choice):
-            yield from (view for one in step.alternatives for view in _views_of_steps(one.steps))
+            yield from (view for alternative in step.alternatives for view in _views_of_steps(alternative.steps))
         else:
             yield step.view
 
@@ -105,7 +105,7 @@ def _exact_view(view: PlannedView) -> PlannedView:
 
 def _exact_step(step: Step) -> Step:
     if isinstance(step, PlannedLaunch):
-        return replace(step, parameters=[_exact_parameter(one) for one in step.parameters])
+        return replace(step, parameters=[_exact_parameter(parameter) for parameter in step.parameters])
     if isinstance(step, Fill):
         return replace(step, view=_exact_view(step.view))
     if isinstance(step, PythonNumbers):
@@ -115,15 +115,15 @@ def _exact_step(step: Step) -> Step:
     return replace(step, alternatives=alternatives, tuning=None)
 
 
-def _exact_parameter(given: RecordedParameter) -> RecordedParameter:
-    if given.type in NUMBERS:
-        return replace(given, type="fp64")
-    if given.view is None or given.view.dtype not in WIDENED:
-        return given
-    view, described = _exact_view(given.view), given.descriptor
+def _exact_parameter(parameter: RecordedParameter) -> RecordedParameter:
+    if parameter.type in NUMBERS:
+        return replace(parameter, type="fp64")
+    if parameter.view is None or parameter.view.dtype not in WIDENED:
+        return parameter
+    view, described = _exact_view(parameter.view), parameter.descriptor
     if described is not None:
         described = replace(described, element="fp64", tf32=False)
-    return replace(given, view=view, offset=view.offset, descriptor=described)
+    return replace(parameter, view=view, offset=view.offset, descriptor=described)
 
 
 def _exact_bytes(step: PythonNumbers) -> bytes:

@@ -39,7 +39,7 @@ def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str
     say: gets a line for each call. The submissions are the course's own: their values are verified while they are
     timed, and not before. Raises NotMeasured.
     """
-    found = {}
+    gates = {}
     for call in timed_calls(folder):
         if why := not_timed(device.model, call.anchor, call.since):
             say(f"{folder.id}::{call.test}: {why}")
@@ -60,9 +60,9 @@ def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str
             raise NotMeasured(f"{call.test} is too noisy to be measured now")
         digest = digest_of(folder.solution_file)
         figures = GateFigures(device.name, versions, str(date.today()), digest, shares["solution"], shares["unwanted"])
-        found[f"{folder.id}::{call.test}"] = figures
+        gates[f"{folder.id}::{call.test}"] = figures
         say(_line(folder, call, figures))
-    return found
+    return gates
 
 
 def _samples(run: Run, folder: Folder, call: ThroughputUse) -> list[Measurement]:
@@ -90,6 +90,6 @@ def _line(folder: Folder, call: ThroughputUse, figures: GateFigures) -> str:
         return f"{shares[0]:.3f} to {shares[-1]:.3f}"
 
     gate = gate_of(figures)
-    told = f"gate {gate:.2f}" if gate else f"no gate: they differ by less than {LEAST_GAP}"
+    gate_text = f"gate {gate:.2f}" if gate else f"no gate: they differ by less than {LEAST_GAP}"
     measured = f"solution {span(figures.solution)}, unwanted {span(figures.unwanted)} of the {call.anchor}"
-    return f"{folder.id}::{call.test}: {measured}; {told}, the test says {call.at_least}"
+    return f"{folder.id}::{call.test}: {measured}; {gate_text}, the test says {call.at_least}"

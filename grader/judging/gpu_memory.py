@@ -1,17 +1,22 @@
-"""Decides whether a call fits into the GPU's memory and, if it does not, whether the submission is to blame."""
+"""Decides whether a call fits into the GPU's memory and, if it does not, whether the submission is to blame.
+
+The most bytes that torch holds while it computes a reference are found on its meta device, where nothing is computed.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.course.trial import Trial
 from grader.explain import gpu_findings
 from grader.explain.verdict import Verdict
 from grader.gpu.plan import PackedPlan
-from grader.judging.peak_bytes import PeakBytes
 from grader.numerics.arguments import exact, without_values
 from grader.numerics.bounds import Bound, held
 from grader.numerics.comparison import BYTES_PER_ELEMENT, MOST_COMPARED
@@ -46,9 +51,9 @@ def _needed_with(buffers: int, trial: Trial, packed: PackedPlan, shapes: Sequenc
     kept = sum(count * DTYPE_BYTES[view.dtype] for count, view in zip(elements, plan.results.values()))
     arguments = [0, *(buffer.bytes for buffer in plan.buffers if buffer.argument)]
     drawn = [_bytes_drawn(data, trial.dtype) for data in tensors]
-    given = [_bytes_given(data, trial) for data in tensors]
+    sizes = [_bytes_given(data, trial) for data in tensors]
     repeating = buffers + max(sum(arguments) + max(arguments) // 2, *drawn)  # a flag for 2 bytes or more
-    drawing = max(0, *(one - other for one, other in zip(drawn, given)))
+    drawing = max(0, *(one - other for one, other in zip(drawn, sizes)))
     rounded = max(data.dtype_in(trial.dtype).itemsize * data.elements for data in tensors)
     references = (trial.dtype.itemsize if _is_copy(trial) else 8) * sum(elements)
     results = list(zip(plan.results, shapes, _bounds(trial), strict=True))
@@ -57,7 +62,7 @@ def _needed_with(buffers: int, trial: Trial, packed: PackedPlan, shapes: Sequenc
     }
     bounds = max(0 if bound in EXACT else _bytes_of_bound(trial, name, bound, rows[name]) for name, _, bound in results)
     on_the_way = _bytes_of_reference(trial)
-    comparing = sum(given) + max(on_the_way, references + bounds, drawing + rounded)
+    comparing = sum(sizes) + max(on_the_way, references + bounds, drawing + rounded)
     at_once = max(min(math.prod(shape), rows[name] * math.prod(shape[1:])) for name, shape, _ in results)
     return kept + max(repeating, comparing) + BYTES_PER_ELEMENT * at_once + KEPT_BY_LIBRARIES
 
@@ -65,10 +70,10 @@ def _needed_with(buffers: int, trial: Trial, packed: PackedPlan, shapes: Sequenc
 def _bytes_of_reference(trial: Trial) -> int:
     """Returns the peak in bytes that the reference adds to its arguments; 0 if it reads values, which are not there."""
     as_drawn = without_values(trial.data, trial.dtype)
-    given = as_drawn if _is_copy(trial) else exact(as_drawn)
+    arguments = as_drawn if _is_copy(trial) else exact(as_drawn)
     try:
         with PeakBytes() as memory:
-            trial.exercise.expected(given)
+            trial.exercise.expected(arguments)
     except RuntimeError:
         return 0
     return memory.peak
@@ -126,3 +131,35 @@ def blame(trial: Trial, packed: PackedPlan, memory_bytes: int) -> Verdict | None
     if excess > max(least, SHARE_FOR_SCRATCH * memory_bytes):
         return gpu_findings.too_much_memory(trial.exercise.entry, excess)
     return None
+
+
+class PeakBytes(TorchDispatchMode):
+    """`with PeakBytes() as memory:` memory.peak is the most that tensors made in there have held at a time, in bytes.
+
+    Memory that a view shares with another tensor counts once; memory that an operation needs inside a kernel does not
+    count.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.peak = 0
+        self._living: dict[int, tuple[StorageWeakRef, int]] = {}  # by the storage's address: bytes
+
+    def __torch_dispatch__(self, operation: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = operation(*args, **(kwargs or {}))
+        self._living = {place: living for place, living in self._living.items() if not living[0].expired()}
+        storages = {argument.untyped_storage()._cdata for argument in _tensors([*args, *(kwargs or {}).values()])}
+        for tensor in _tensors([result]):
+            storage = tensor.untyped_storage()
+            if storage._cdata not in storages:  # a view, or what is changed in place, is its argument's memory
+                self._living[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
+        self.peak = max(self.peak, sum(size for _, size in self._living.values()))
+        return result
+
+
+def _tensors(values: Iterable[Any]) -> Iterable[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)

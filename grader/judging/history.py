@@ -49,7 +49,7 @@ class History:
 
     def trial_of(self, verdict: Verdict) -> Trial | None:
         """Returns the trial of a failure; None for a verdict that is none."""
-        return next((trial for trial, one in self.failures if one is verdict), None)
+        return next((trial for trial, failure in self.failures if failure is verdict), None)
 
     @property
     def kernels(self) -> set[Kernels]:

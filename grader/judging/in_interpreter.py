@@ -151,37 +151,37 @@ class Interpreted:
             return wrong
         if reply.changed:
             return host_functions.inputs_changed(exercise.entry, reply.changed)
-        given = any(tensor.numel() for _, tensor in tensors_of(exercise.arguments, inputs))
+        has_elements = any(tensor.numel() for _, tensor in tensors_of(exercise.arguments, inputs))
         # Without elements, or where all is to stay as it is, there is nothing to compute.
-        asked = given and any(output.numel() for output in reply.outputs.values())
-        if not reply.launches and asked and not self._leaves_all(trial, inputs, wanted):
+        is_asked = has_elements and any(output.numel() for output in reply.outputs.values())
+        if not reply.launches and is_asked and not self._leaves_all(trial, inputs, wanted):
             return host_functions.no_launch(exercise.entry)
         return None
 
     def _leaves_all(self, trial: Trial, inputs: list[Argument], wanted: list[Wanted]) -> bool:
         """Returns whether a right call changes nothing: its results are arguments, and stay as they are."""
-        if not all(one.is_updated for one in wanted):
+        if not all(result.is_updated for result in wanted):
             return False
-        given = dict(tensors_of(trial.exercise.arguments, inputs))
+        tensors = dict(tensors_of(trial.exercise.arguments, inputs))
         exact_results = self._reference(trial, inputs)
-        pairs = [(given[one.name].double(), ref.double()) for one, ref in zip(wanted, exact_results)]
-        return all(torch.allclose(one, ref, rtol=0, atol=0, equal_nan=True) for one, ref in pairs)
+        pairs = [(tensors[result.name].double(), ref.double()) for result, ref in zip(wanted, exact_results)]
+        return all(torch.allclose(value, ref, rtol=0, atol=0, equal_nan=True) for value, ref in pairs)
 
     def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Compared]:
         """Returns the evidence of each result, compared with the reference."""
-        wanted, given = wanted_of(trial), exact(inputs)
+        wanted, arguments = wanted_of(trial), exact(inputs)
         exact_run = functools.cache(lambda: self._exact_run(trial, inputs, reply))
-        found = [
+        results = [
             compared(
-                self._evidence(trial, inputs, reply, one),
-                compare(reply.outputs[one.name], ref, one.bound, given),
+                self._evidence(trial, inputs, reply, result),
+                compare(reply.outputs[result.name], ref, result.bound, arguments),
                 exact_run=exact_run,
                 carried_out=functools.partial(self.mistakes.hypotheses, trial, inputs),
             )
-            for one, ref in zip(wanted, self._reference(trial, inputs), strict=True)
+            for result, ref in zip(wanted, self._reference(trial, inputs), strict=True)
         ]
-        right = [one.returns for one in found if one.comparison.right and one.wanted.bound != UNJUDGED]
-        return [replace(one, right_results=right) for one in found]
+        right = [result.returns for result in results if result.comparison.right and result.wanted.bound != UNJUDGED]
+        return [replace(result, right_results=right) for result in results]
 
     def _is_right_with_plain_layouts(self, trial: Trial, inputs: list[Argument]) -> bool:
         """Returns whether the call is right with the same values in contiguous tensors, each with memory of its own.
@@ -189,8 +189,8 @@ class Interpreted:
         Of a few calls alone: each is recorded and carried out.
         """
         self._plain_calls += 1
-        tensors = [one for one in inputs if isinstance(one, torch.Tensor)]
-        is_large = any(one.is_meta for one in tensors) or sum(map(torch.numel, tensors)) > MOST_PLAIN_ELEMENTS
+        tensors = [argument for argument in inputs if isinstance(argument, torch.Tensor)]
+        is_large = any(tensor.is_meta for tensor in tensors) or sum(map(torch.numel, tensors)) > MOST_PLAIN_ELEMENTS
         if is_large or self._plain_calls > MOST_PLAIN_CALLS:
             return False
         plain = [one.contiguous().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
@@ -229,22 +229,22 @@ class Interpreted:
                 return broken
         if memory is None and not wrong and not by_luck:
             return _passed(results, note)
-        found = memory if memory is not None and not wrong else self._explained(wrong or by_luck, memory)
-        return offset_overflows.overflow((wrong or results)[0], found) or found
+        explained = memory if memory is not None and not wrong else self._explained(wrong or by_luck, memory)
+        return offset_overflows.overflow((wrong or results)[0], explained) or explained
 
     def _explained(self, wrong: list[Compared], memory: Verdict | None) -> Verdict:
         """Returns the most direct explanation of results that are wrong, or right by luck. memory: of a finding."""
         if memory is not None:  # only a stride says more than where an access leads
             wrong = [replace(evidence, carried_out=lambda name, right: ()) for evidence in wrong]
         verdicts = [value_verdict(evidence) for evidence in wrong]
-        verdict = min(verdicts, key=lambda one: one.rank)
+        verdict = min(verdicts, key=lambda explained: explained.rank)
         evidence = wrong[verdicts.index(verdict)]
-        refuted = frozenset[str]().union(*(one.refuted for one in verdicts))
-        self.mistakes.learn({one for verdict in verdicts for one in verdict.fitting}, refuted)
+        refuted = frozenset[str]().union(*(explained.refuted for explained in verdicts))
+        self.mistakes.learn({candidate for verdict in verdicts for candidate in verdict.fitting}, refuted)
         if verdict.candidate in refuted:  # by another result of the call
             with self.mistakes.leaving_out(refuted):
                 verdicts = [value_verdict(one) for one in wrong]
-            verdict = min(verdicts, key=lambda one: one.rank)
+            verdict = min(verdicts, key=lambda explained: explained.rank)
             evidence = wrong[verdicts.index(verdict)]
         trial, inputs, reply = evidence.trial, evidence.inputs, evidence.reply
         known = memory is not None and isinstance(memory.said[0].sentence, StatedSentence)
@@ -284,7 +284,7 @@ class Interpreted:
         if evidence.wanted.bound not in EXACT:
             return True
         again = self._compared(evidence.trial, evidence.inputs, other)
-        (wrong,) = (one.comparison.wrong for one in again if one.wanted == evidence.wanted)
+        (wrong,) = (result.comparison.wrong for result in again if result.wanted == evidence.wanted)
         return not torch.equal(wrong, evidence.comparison.wrong)
 
     def _second_call(self, trial: Trial, inputs: list[Argument], first: Reply, second: Reply) -> Verdict | None:
@@ -295,17 +295,17 @@ class Interpreted:
         """
         early = self._before_values(trial, inputs, second)
         if early is not None:
-            found = self._left_open(trial, inputs, first, second)
-            return found or second_calls.not_in_the_first(early, trial.exercise.entry)
+            depends = self._left_open(trial, inputs, first, second)
+            return depends or second_calls.not_in_the_first(early, trial.exercise.entry)
         changed = _changed(first, second)
         if not changed and not second.findings:
             return None
         results = self._compared(trial, inputs, second)
         right = all(evidence.comparison.right for evidence in results)
-        if right and not second.findings and any(one.rounds for one in second.left_open):
+        if right and not second.findings and any(outcome.rounds for outcome in second.left_open):
             return None
-        if (found := self._left_open(trial, inputs, first, second)) is not None:
-            return found
+        if (depends := self._left_open(trial, inputs, first, second)) is not None:
+            return depends
         memory = memory_verdict(results[0])
         if memory is not None:
             return memory
@@ -313,7 +313,7 @@ class Interpreted:
         third = self.run.call(trial, inputs, fill="zero")
         there = _alike(third, first)
         if lines and there and not _changed(third, second):
-            (evidence,) = (one for one in results if one.returns == changed[0])
+            (evidence,) = (result for result in results if result.returns == changed[0])
             evidence = replace(evidence, reply=first)
             return masked_lanes.no_other(evidence, self._load_that_matters(evidence, lines))
         if right and any(launch.atomics for launch in first.launches):
@@ -325,11 +325,11 @@ class Interpreted:
     def _left_open(self, trial: Trial, inputs: list[Argument], first: Reply, second: Reply) -> Verdict | None:
         """Returns the verdict on a result that is as in the first call only as long as what the language leaves open
         comes out as usual; None if none of it changes the result by itself, by more than a rounding may."""
-        for one in sorted(second.left_open, key=lambda one: (one.line, one.kind)):
-            alone = self.run.call(trial, inputs, other=self._other, other_at=[one.kind, one.line])
-            changed = alone.error is not None or alone.findings or (not one.rounds and _changed(first, alone))
+        for outcome in sorted(second.left_open, key=lambda outcome: (outcome.line, outcome.kind)):
+            alone = self.run.call(trial, inputs, other=self._other, other_at=[outcome.kind, outcome.line])
+            changed = alone.error is not None or alone.findings or (not outcome.rounds and _changed(first, alone))
             if changed or not self._is_right(trial, inputs, alone):
-                return open_outcomes.depends(self._evidence(trial, inputs, second, wanted_of(trial)[0]), one)
+                return open_outcomes.depends(self._evidence(trial, inputs, second, wanted_of(trial)[0]), outcome)
         return None
 
     def _is_right(self, trial: Trial, inputs: list[Argument], reply: Reply) -> bool:

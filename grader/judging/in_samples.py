@@ -86,21 +86,21 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
     configs = call.usable_configs[:1] or [0]
     kernels = kernels_of(call, configs[0])
     while configs:
-        one = replace(trial, config=configs.pop(0))
-        reply = run.sample(one, inputs, own, programs)
+        single = replace(trial, config=configs.pop(0))
+        reply = run.sample(single, inputs, own, programs)
         if reply.error is not None and (reply.error.kind in TOO_MUCH or reply.error.type == "MemoryError"):
             id = UNJUDGED if known and kernels not in known else NOT_RUN
             return Verdict(SKIPPED, id, note=TOO_LONG)
-        believing = partial(run.sample, one, inputs, own, programs, believe=True)
-        found, results = interpreted.without_values(one, inputs, reply, shapes, believing)
-        if found is None:
+        believing = partial(run.sample, single, inputs, own, programs, believe=True)
+        verdict, results = interpreted.without_values(single, inputs, reply, shapes, believing)
+        if verdict is None:
             of_results = (_of_result(*pair, tables) for pair in zip(results, reply.sampled))
-            found = next(filter(None, of_results), None)
+            verdict = next(filter(None, of_results), None)
         # A descriptor takes any corner, and stores nothing outside of its tensor.
-        if found is None and reply.overflows and any(launch.idle for launch in reply.launches):
-            found = sampled_results.nothing_done(results[0].returns)
-        if found is not None:
-            return offset_overflows.overflow(results[0], found) or found
+        if verdict is None and reply.overflows and any(launch.idle for launch in reply.launches):
+            verdict = sampled_results.nothing_done(results[0].returns)
+        if verdict is not None:
+            return offset_overflows.overflow(results[0], verdict) or verdict
         replies.append(reply)
         if len(replies) == 1:
             configs = _others(run, reply)
@@ -118,7 +118,7 @@ def kernels_of(call: RecordedCall, config: int) -> Kernels:
 
 def _shapes_of(exercise: Exercise, inputs: list[Argument]) -> list[tuple[int, ...]]:
     """Returns the shapes of the results. The reference could always tell them, but torch takes a second for that."""
-    cut, names = Cut.of(exercise.cut), [one.name for one in exercise.results]
+    cut, names = Cut.of(exercise.cut), [result.name for result in exercise.results]
     tensors = dict(tensors_of(exercise.arguments, inputs))
     if set(names) <= set(tensors) | set(cut.results):
         return [tuple(tensors[name].shape) if name in tensors else cut.shape(name, tensors) for name in names]
@@ -133,7 +133,7 @@ def _others(run: Run, reply: Reply) -> list[int]:
 
 def _note(reply: Reply, values: bool) -> str:
     total = math.prod(reply.launches[-1].grid) if reply.launches else 0
-    run = max((one.programs for one in reply.sampled), default=0)
+    run = max((result.programs for result in reply.sampled), default=0)
     judged = "right" if values and len(reply.launches) == 1 else "in bounds"
     if not run:
         return NEEDS_GPU
@@ -188,9 +188,9 @@ def _of_result(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Ten
     # A cut that leaves out a tensor tells the shapes of results, and rows on a GPU.
     is_cut = evidence.returns in cut.results and {name for name, _ in evidence.tensors} <= cut.inputs.keys()
     if len(evidence.reply.launches) == 1:
-        found = _of_one_launch(evidence, sampled)
-        if found is not None or is_cut:
-            return found or _first_wrong(evidence, cut, sampled, _by_program(_stored(sampled)), tables)
+        verdict = _of_one_launch(evidence, sampled)
+        if verdict is not None or is_cut:
+            return verdict or _first_wrong(evidence, cut, sampled, _by_program(_stored(sampled)), tables)
     if not sampled.all_ran:
         return None
     ranks = {name: tensor.dim() for name, tensor in evidence.tensors}
@@ -228,9 +228,9 @@ def _first_wrong(
     """Returns the failure of the first program with wrong values; None if none of them has any."""
     for program, mine in parts:
         who = program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid))
-        found = _wrong(evidence, cut, mine, sampled.shape, tables, who)
-        if found is not None:
-            return found
+        wrong = _wrong(evidence, cut, mine, sampled.shape, tables, who)
+        if wrong is not None:
+            return wrong
     return None
 
 
@@ -243,7 +243,7 @@ def _stored(sampled: Sampled) -> Stored:
         index[dim], rest = rest // stride, rest % stride
         inside &= index[dim] < size
     inside &= rest == 0
-    return Stored([one[inside] for one in index], sampled.programs_of[inside], sampled.values[inside])
+    return Stored([axis[inside] for axis in index], sampled.programs_of[inside], sampled.values[inside])
 
 
 def _by_program(stored: Stored) -> list[tuple[int, Stored]]:
@@ -252,14 +252,14 @@ def _by_program(stored: Stored) -> list[tuple[int, Stored]]:
     numbers = runs.unique().tolist()
     if len(numbers) < len(runs):
         return [(program, _of_program(stored, program)) for program in numbers]
-    parts = zip(*(one.split(lengths.tolist()) for one in (stored.programs, stored.values, *stored.index)))
+    parts = zip(*(values.split(lengths.tolist()) for values in (stored.programs, stored.values, *stored.index)))
     found = ((int(programs[0]), Stored(list(index), programs, values)) for programs, values, *index in parts)
     return sorted(found, key=lambda pair: pair[0])
 
 
 def _of_program(stored: Stored, program: int) -> Stored:
     mine = (stored.programs == program).nonzero().flatten()
-    return Stored([one[mine] for one in stored.index], stored.programs[mine], stored.values[mine])
+    return Stored([axis[mine] for axis in stored.index], stored.programs[mine], stored.values[mine])
 
 
 def _too_few(evidence: Evidence, sampled: Sampled, counts: list[int]) -> Verdict | None:
@@ -322,7 +322,7 @@ def _is_next(mine: Stored, first: int, count: int) -> bool:
 def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
     """Returns the failure of offsets that overflow and coincide: some elements get several values, others none."""
     name = evidence.returns
-    written = sum(one.written for one in evidence.reply.traffic if one.argument == name)
+    written = sum(traffic.written for traffic in evidence.reply.traffic if traffic.argument == name)
     times = written // max(sampled.values.element_size(), 1)
     if not evidence.reply.overflows or times <= sampled.stored:
         return None
@@ -346,18 +346,18 @@ def _wrong(
     parts, places = _parts(letters, mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED and mine.values.numel() > 2 * FEW:
         ends = torch.cat([torch.arange(FEW), torch.arange(-FEW, 0)])
-        mine = Stored([one[ends] for one in mine.index], mine.programs[ends], mine.values[ends])
+        mine = Stored([axis[ends] for axis in mine.index], mine.programs[ends], mine.values[ends])
         parts, places = _parts(letters, mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED:
         return None
-    given = exact(_given(evidence, cut, dict(zip(letters, parts)), tables))
-    ref = evidence.reference(given)
+    arguments = exact(_given(evidence, cut, dict(zip(letters, parts)), tables))
+    ref = evidence.reference(arguments)
     if ref is None:
         raise LookupError(f"the exercise's cut hands its reference of {evidence.returns} parts that it does not take")
     out = ref.to(mine.values.dtype)
     out = out.clone() if out.data_ptr() == ref.data_ptr() else out.contiguous()
     out[places] = mine.values
-    comparison = compare(out, ref, evidence.wanted.bound, given)
+    comparison = compare(out, ref, evidence.wanted.bound, arguments)
     if comparison.right:
         return None
     return sampled_results.wrong_values(evidence, program, mine.values.numel(), comparison, parts)
@@ -368,11 +368,11 @@ def _parts(
 ) -> tuple[list[torch.Tensor], tuple[torch.Tensor, ...]]:
     """Returns, for each dimension of the result, the indices that the program stores at, all of them where it is not
     cut; then, for each dimension, the position of each element among these indices."""
-    found = [
+    axes = [
         (torch.arange(size), one) if letter == ":" else _distinct(one)
         for letter, one, size in zip(letters, mine.index, lengths)
     ]
-    return [part for part, _ in found], tuple(places for _, places in found)
+    return [part for part, _ in axes], tuple(places for _, places in axes)
 
 
 def _distinct(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -393,15 +393,15 @@ def _given(
     A letter that is the name of another argument stands for the rows that its values pick: of "table[index, n]" only
     these rows are made, and the values of index become their numbers among these rows.
     """
-    given: dict[str, Argument] = dict(zip(evidence.exercise.arguments, evidence.inputs, strict=True))
+    arguments: dict[str, Argument] = dict(zip(evidence.exercise.arguments, evidence.inputs, strict=True))
     indices = {letter for letters in cut.inputs.values() for letter in letters if letter in cut.inputs}
     tensors = dict(evidence.tensors)
     for name in sorted(tensors, key=lambda name: name not in indices):  # the indices first
         part = _values(tensors[name], cut.inputs[name], of_letter, tables[name])
         if name in indices:
             of_letter[name], part = part.long().unique(return_inverse=True)
-        given[name] = part
-    return list(given.values())
+        arguments[name] = part
+    return list(arguments.values())
 
 
 def _values(

@@ -18,14 +18,13 @@ from grader.explain.verdict import FAIL, NOT_ATTEMPTED, PASS, SKIPPED, WAITED, V
 from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, PackedPlan
 from grader.judging import amd_code, on_gpu
-from grader.judging.compiler_races import compiler_race
-from grader.judging.early_failures import not_ended
+from grader.judging.early_failures import Unpromised, not_ended, refused_call
 from grader.judging.in_interpreter import Interpreted
 from grader.judging.in_samples import PROGRAMS, sampled, wrong_in_a_sample
 from grader.judging.likely_causes import LikelyCauses
-from grader.judging.measured_speed import MeasuredSpeed
-from grader.judging.refused_calls import Unpromised, refused_call
+from grader.judging.orders_of_warps import compiler_race
 from grader.judging.run import Run
+from grader.judging.speed_samples import MeasuredSpeed
 from grader.judging.uses import ALWAYS, ON_A_GPU, Use
 from grader.judging.work_ahead import in_turns
 from grader.numerics.arguments import Argument, Recipe
@@ -58,12 +57,12 @@ class Judge:
     def _work_ahead(self, uses: list[Use]) -> None:
         least = ALWAYS if self.run.replays is None else ON_A_GPU
         compiled = [use for use in uses if use.compiled_where >= least]
-        recorded = [one for use in uses if use.is_recorded_ahead for one in use.foreseen(self)]
+        recorded = [call for use in uses if use.is_recorded_ahead for call in use.foreseen(self)]
         self.run.record_in_drawn_order(recorded, between=lambda: self.compile_ahead(compiled))
 
     def compile_ahead(self, uses: list[Use]) -> None:
         """Begins to compile the calls of these uses, on cores that are idle: each is compiled sooner or later."""
-        foreseen = [one for use in uses for one in use.foreseen(self)]
+        foreseen = [call for use in uses for call in use.foreseen(self)]
         self.run.compile_ahead(in_turns(foreseen) if processes_here() > 1 else foreseen)
 
     def cancel_if_wrong(self, verdict: Verdict) -> Verdict:
@@ -72,9 +71,9 @@ class Judge:
             self.run.machine_code.values_are_wrong()
         return verdict
 
-    def refusal(self, asked: Unpromised) -> Callable[[Trial], Verdict]:
+    def refusal(self, unpromised: Unpromised) -> Callable[[Trial], Verdict]:
         """Returns what judges whether the entry refuses a call that the lesson does not promise."""
-        return partial(refused_call, self.run, asked)
+        return partial(refused_call, self.run, unpromised)
 
     def traffic(self, trial: Trial, limits: cost.TrafficLimits, at_once: int) -> Verdict:
         """Judges the bytes moved per argument; the values have to be right too.

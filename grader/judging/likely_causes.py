@@ -45,9 +45,9 @@ class LikelyCauses:
             alone = self.run.recorded_alone(trial, inputs).call
         except ChildEnded:
             return
-        found = (depends_on_earlier_calls(call, alone, trial.exercise) for call in here)
-        if told := next(filter(None, found), None):
-            add_to(verdict, told, self.run.submission, trial.exercise)
+        blamed = (depends_on_earlier_calls(call, alone, trial.exercise) for call in here)
+        if difference := next(filter(None, blamed), None):
+            add_to(verdict, difference, self.run.submission, trial.exercise)
 
     def _blame_a_number(self, trial: Trial, verdict: Verdict) -> None:
         """Blames numbers in the code that stand for block sizes, if calls were right until the block sizes changed."""

@@ -10,8 +10,8 @@ from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict
 from grader.gpu.answers import Replayed, Summary
 from grader.gpu.plan import PackedPlan, Plan
 from grader.gpu.pool.replay_process import ReplayEnded
-from grader.judging.compiler_races import compiler_race
 from grader.judging.gpu_memory import SHARE_BESIDE_OTHERS, SHARE_OF_MEMORY, blame, bytes_needed
+from grader.judging.orders_of_warps import compiler_race
 from grader.judging.run import Run
 from grader.numerics.arguments import Argument, exact, tensors_of, to_json
 from grader.numerics.comparison import compare
@@ -31,8 +31,8 @@ def complaint(run: Run, trial: Trial, packed: PackedPlan, inputs: list[Argument]
         spec, data = spec_and_bytes(name, tensor, len(storages))
         specs.append(spec)
         storages += data
-    given = exact(inputs)
-    expected = dict(zip(wanted_of(trial), trial.exercise.expected(given), strict=True))
+    arguments = exact(inputs)
+    expected = dict(zip(wanted_of(trial), trial.exercise.expected(arguments), strict=True))
     if (other := other_result(trial, packed)) is not None:
         return other
     if any(packed.plan.results[wanted.name].shape != list(ref.shape) for wanted, ref in expected.items()):
@@ -43,13 +43,13 @@ def complaint(run: Run, trial: Trial, packed: PackedPlan, inputs: list[Argument]
         except ReplayEnded as ended:
             return _short_of_memory(run, trial, packed) if ended.how == "no-room" else fault_of(ended)
         outputs = {spec.name: tensor_of(spec, data) for spec in _specs(reply, data)}
-        compared = ((one, compare(outputs[one.name], ref, one.bound, given)) for one, ref in expected.items())
+        compared = ((one, compare(outputs[one.name], ref, one.bound, arguments)) for one, ref in expected.items())
         wrong = (
             gpu_findings.wrong_values(one.name, comparison) for one, comparison in compared if not comparison.right
         )
-        found = _seen_in_repeats(Replayed.from_json(reply), atomics) or next(wrong, None)
-        if found is not None:
-            return _more_direct(found, run, trial, inputs)
+        verdict = _seen_in_repeats(Replayed.from_json(reply), atomics) or next(wrong, None)
+        if verdict is not None:
+            return _more_direct(verdict, run, trial, inputs)
     return None
 
 
@@ -83,9 +83,9 @@ def large(run: Run, trial: Trial, packed: PackedPlan, atomics: bool) -> Verdict:
         if any(summary.shape != packed.plan.results[name].shape for name, summary in summaries.items()):
             return gpu_findings.another_result(trial.exercise.entry)
         wrong = (gpu_findings.wrong_summary(name, summary) for name, summary in summaries.items() if summary.wrong)
-        found = _seen_in_repeats(Replayed.from_json(reply), atomics) or next(wrong, None)
-        if found is not None:
-            return _more_direct(found, run, trial)
+        verdict = _seen_in_repeats(Replayed.from_json(reply), atomics) or next(wrong, None)
+        if verdict is not None:
+            return _more_direct(verdict, run, trial)
         worst = max(worst, *(summary.largest_error for summary in summaries.values()))
     return Verdict(PASS, figures={"largest_error": worst})
 
@@ -105,7 +105,7 @@ def asked_of(trial: Trial) -> dict:
     return {
         "data": [to_json(recipe) for recipe in trial.data],
         "dtype": str(trial.dtype).removeprefix("torch."),
-        "bounds": {one.name: one.bound if isinstance(one.bound, str) else "" for one in wanted_of(trial)},
+        "bounds": {result.name: result.bound if isinstance(result.bound, str) else "" for result in wanted_of(trial)},
     }
 
 
@@ -141,19 +141,19 @@ def seeds_of(run: Run, trial: Trial) -> list[int]:
     return [seed_for(run.seed, run.folder.id, trial.name, dtype, place) for place in places]
 
 
-def _more_direct(found: Verdict, run: Run, trial: Trial, inputs: list[Argument] | None = None) -> Verdict:
-    """Returns the compiler's mistake if it explains values that only a GPU gets wrong; else `found`."""
-    if found.id not in (Cause.WRONG_ON_GPU, Cause.RACE):
-        return found
-    return compiler_race(run, trial, inputs) or found
+def _more_direct(verdict: Verdict, run: Run, trial: Trial, inputs: list[Argument] | None = None) -> Verdict:
+    """Returns the compiler's mistake if it explains values that only a GPU gets wrong; else `verdict`."""
+    if verdict.id not in (Cause.WRONG_ON_GPU, Cause.RACE):
+        return verdict
+    return compiler_race(run, trial, inputs) or verdict
 
 
-def _seen_in_repeats(found: Replayed, atomics: bool) -> Verdict | None:
+def _seen_in_repeats(repeats: Replayed, atomics: bool) -> Verdict | None:
     """Returns what the repeats show apart from wrong values, or None. Sums by atomics may differ by rounding."""
-    if found.overruns:
-        return gpu_findings.overrun(found.overruns[0])
-    if found.changed:
-        return gpu_findings.input_written(found.changed[0])
-    if found.differing and not atomics:
-        return gpu_findings.not_repeatable(*next(iter(found.differing.items())))
+    if repeats.overruns:
+        return gpu_findings.overrun(repeats.overruns[0])
+    if repeats.changed:
+        return gpu_findings.input_written(repeats.changed[0])
+    if repeats.differing and not atomics:
+        return gpu_findings.not_repeatable(*next(iter(repeats.differing.items())))
     return None

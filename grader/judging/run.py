@@ -202,12 +202,12 @@ class Run:
         most = self._seconds_of_recording + MOST_AHEAD
         rounds = in_drawn_order(foreseen, random.Random(f"{self.seed} order of calls"))
         for number, calls in enumerate(rounds, 1):
-            for one in calls:
-                if one.if_right and self.history.values_are_wrong:
+            for request in calls:
+                if request.if_right and self.history.values_are_wrong:
                     continue
                 try:
                     call = self.recorded_call(
-                        one.trial, without_values(one.trial.data, one.trial.dtype), again=number % 2 == 0
+                        request.trial, without_values(request.trial.data, request.trial.dtype), again=number % 2 == 0
                     ).call
                 except ChildEnded:  # raised again to the test that asks for it
                     return
@@ -300,7 +300,7 @@ class Run:
         """Returns the facts of the kernel of each launch of a recorded call, read from its text."""
         call = self.recorded_call(trial, inputs).call
         numbers = [launch.kernel for launch in call.launches(trial.config)]
-        read = {one: KernelFacts(parse(call.kernels[one].source, self.filename)) for one in set(numbers)}
+        read = {number: KernelFacts(parse(call.kernels[number].source, self.filename)) for number in set(numbers)}
         return [read[number] for number in numbers]
 
     def line_without_strides(self, trial: Trial, inputs: list[Argument], name: str) -> int:
@@ -311,12 +311,12 @@ class Run:
         lines = []
         for launch, facts in zip(call.launches(trial.config), self.kernels(trial, inputs)):
             pointers = [
-                one.name for one in launch.parameters
-                if one.type == "pointer" and one.buffer >= 0 and call.buffers[one.buffer].name == name
+                parameter.name for parameter in launch.parameters
+                if parameter.type == "pointer" and parameter.buffer >= 0 and call.buffers[parameter.buffer].name == name
             ]  # fmt: skip
             numbers = {one.name: int(one.value) for one in launch.parameters if one.type in ("i32", "i64")}
             # A stride may equal a size: then the launch may have handed over the size alone.
-            given = [one for one in needed if list(numbers.values()).count(one) > tensor.shape.count(one)]
+            given = [number for number in needed if list(numbers.values()).count(number) > tensor.shape.count(number)]
             lines += [facts.line_without_strides(pointers, numbers, given)] if pointers else []
         return the_only(lines)
 
@@ -358,7 +358,7 @@ class Run:
     def _request(self, trial: Trial, recorded: PackedCall, specs: list[TensorSpec], **options) -> InterpretRequest:
         return InterpretRequest(
             *recorded.places, self.filename, specs, trial.exercise.written,
-            [one.name for one in trial.exercise.returned], list(trial.exercise.updates),
+            [result.name for result in trial.exercise.returned], list(trial.exercise.updates),
             config=trial.config, limit=trial.exercise.time_limit, **options,
         )  # fmt: skip
 
@@ -373,11 +373,11 @@ class Run:
         `texts`: which intermediate representations to keep, besides FACTS. `inputs`: for the replay, if they are there.
         Raises ChildEnded, MachineFault, BadPlan.
         """
-        given = inputs or without_values(trial.data, trial.dtype)
-        specs = _specs(trial, given)
-        call = self.recorded_call(trial, given).call
+        arguments = inputs or without_values(trial.data, trial.dtype)
+        specs = _specs(trial, arguments)
+        call = self.recorded_call(trial, arguments).call
         results = results_by_name(
-            call.returned, specs, [one.name for one in trial.exercise.returned], trial.exercise.updates
+            call.returned, specs, [result.name for result in trial.exercise.returned], trial.exercise.updates
         )
         return PackedPlan.of(self.machine_code.plan(call, specs, results, texts), specs)
 
@@ -426,9 +426,9 @@ def _record_request(trial: Trial, inputs: list[Argument]) -> RecordRequest:
     return RecordRequest(trial.exercise.entry, specs, trial.constants, numbers, trial.small_dots, trial.begins)
 
 
-def _specs(trial: Trial, given: list[Argument]) -> list[TensorSpec]:
+def _specs(trial: Trial, arguments: list[Argument]) -> list[TensorSpec]:
     """Returns the specs of the tensors among the arguments."""
-    return [spec_of(name, tensor) for name, tensor in tensors_of(trial.arguments, given)]
+    return [spec_of(name, tensor) for name, tensor in tensors_of(trial.arguments, arguments)]
 
 
 def _with_values(recorded: PackedCall, trial: Trial, inputs: list[Argument]) -> tuple[list[TensorSpec], bytes]:

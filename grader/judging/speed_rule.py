@@ -86,13 +86,13 @@ def decide_again(earlier: list[float], samples: list[float]) -> Decision:
     Two clearly slow samples still decide at once. If earlier samples were too noisy, or slow while today's are not, new
     samples are drawn until today's can decide alone.
     """
-    said, today = decide([*earlier, *samples][-STAGES[-1] :]), decide(samples)
+    together, today = decide([*earlier, *samples][-STAGES[-1] :]), decide(samples)
     if today.outcome == SLOW:
         return today
-    disputed = said.outcome == SLOW and today.distance < GRACE / 2
-    if (disputed or said.outcome == INCONCLUSIVE) and len(samples) < STAGES[-1]:
-        return replace(said, outcome=MORE)
-    return said
+    disputed = together.outcome == SLOW and today.distance < GRACE / 2
+    if (disputed or together.outcome == INCONCLUSIVE) and len(samples) < STAGES[-1]:
+        return replace(together, outcome=MORE)
+    return together
 
 
 def _spread(samples: list[float], median: float) -> float:

@@ -1,30 +1,96 @@
-"""The speed of a call: samples from several processes, until the sequential rule has decided."""
+"""The speed of the calls that an exercise's tests time: samples of several processes, until a sequential rule decides.
+
+A measurement counts more than what a text predicts: a kernel that is fast passes, and the prediction is advice.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from grader.course.exercise import Exercise
-from grader.course.trial import Trial
+from grader.course.resized import fitting
+from grader.course.trial import Trial, trial_of
 from grader.explain import speed
+from grader.explain.causes import Cause
 from grader.explain.compiled_code import NO_TENSOR_CORES
 from grader.explain.speed import Elsewhere, MeasuredSpeeds
-from grader.explain.verdict import Verdict
+from grader.explain.verdict import INCONCLUSIVE, NOT_RUN, PASS, SKIPPED, Verdict
 from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, TORCH, Measurement
 from grader.gpu.plan import PackedPlan
 from grader.gpu.pool.replay_process import ReplayEnded
-from grader.judging.gate_here import Gate
+from grader.judging.gate_here import Gate, gate_here
 from grader.judging.gpu_memory import blame
 from grader.judging.medals import WrongWhileTimed, compared_with_solution, medal_after
 from grader.judging.on_gpu import asked_of, fault_of, other_result
 from grader.judging.run import Run
 from grader.judging.speed_rule import FAST, MORE, SLOW, STAGES, Decision, decide_again, distance_of
+from grader.judging.uses import ThroughputUse
 from grader.numerics.data_sets import seed_for
 from grader.wire.messages import GpuModel
+from grader.wire.reply import DTYPES
 
 MOST_USELESS = 3  # samples without enough valid rounds
+TELLS_NOTHING = "as measured on this GPU, a kernel that nobody wants is as fast as the solution"
+# Costs that a text predicts, and that cost time alone: a kernel with one of them may be fast all the same.
+PREDICTED = (Cause.SCALAR_ACCESS, Cause.SPILLS, Cause.NOT_PIPELINED, Cause.SCATTERED)
+
+
+@dataclass
+class MeasuredSpeed:
+    """Judges speed. launch_plan: returns the launch plan of a trial, or the verdict that says why there is none."""
+
+    exercise: Exercise
+    run: Run
+    launch_plan: Callable[[Trial], PackedPlan | Verdict]
+    timed: list[ThroughputUse] = field(default_factory=list)  # what the exercise's tests time
+
+    def trial(self, use: ThroughputUse) -> Trial:
+        """Returns the trial of a call to be timed, in the exercise's first dtype.
+
+        The rows of its data are halved until the call can be timed in the GPU's memory.
+        """
+        dtype = self.exercise.dtypes[0]
+        data = fitting(self.exercise, use.data, DTYPES[dtype], self.run.model.memory_bytes)
+        return trial_of(self.exercise, use.test, data, dtype)
+
+    def not_timed(self, use: ThroughputUse) -> Verdict | None:
+        """Returns the skip of a test whose speed says nothing on this GPU; None where it is to be timed."""
+        why = not_timed(self.run.model, use.anchor, use.since)
+        return Verdict(SKIPPED, NOT_RUN, note=why) if why else None
+
+    def verdict(self, use: ThroughputUse, trial: Trial, medals: bool = False) -> Verdict:
+        """Returns the verdict on a call's speed, as a share of the anchor's. Raises GpuBusy.
+
+        medals: whether a kernel that passes gets a medal.
+        """
+        gate = gate_here(self.run.folder, use.test, use.at_least, self.run.model.name)
+        if gate is None:
+            return Verdict(SKIPPED, NOT_RUN, note=TELLS_NOTHING)
+        packed = self.launch_plan(trial)
+        if isinstance(packed, Verdict):
+            return packed
+        return speed_verdict(self.run, trial, packed, use.anchor, gate, medals)
+
+    def instead_of(self, predicted: Verdict, trial: Trial | None = None) -> Verdict:
+        """Returns a pass with the prediction as advice if the GPU is fast, or the verdict as predicted.
+
+        If noise hides the speed, returns that inconclusive verdict: nothing fails for noise.
+
+        trial: the call that the prediction is about, if it is large enough to be timed; without it all calls that the
+        tests time are measured. Raises GpuBusy.
+        """
+        if predicted.id not in PREDICTED or self.run.replays is None or not self.timed:
+            return predicted
+        for use in self.timed if trial is None else self.timed[:1]:
+            measured = self.not_timed(use) or self.verdict(use, trial or self.trial(use))
+            if measured.id == INCONCLUSIVE:
+                return measured
+            if measured.outcome != PASS:
+                return predicted
+        return Verdict(PASS, note=f"fast as measured; but {predicted.lines[0]}", figures=predicted.figures)
 
 
 def not_timed(model: GpuModel, anchor: str, since: str) -> str:
@@ -70,35 +136,35 @@ def _measured(run: Run, trial: Trial, packed: PackedPlan, anchor: str, gate: Gat
                 return speed.no_valid_rounds(sample.why_invalid)
             continue
         samples.append(sample)
-        shares = [one.share for one in samples]
+        shares = [timed.share for timed in samples]
         decision = _decision(earlier, shares, gate.share)
         if decision.outcome != MORE:
             break
     if run.earlier:
         run.earlier.keep(measured, [] if decision.outcome == FAST else [*earlier, *shares][-STAGES[-1] :])
-    found = _speed_of(samples, decision, trial.exercise, packed, anchor, gate.share)
-    if run.gpu.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": found.rate}):
-        return speed.impossible(found)
+    speeds = _speed_of(samples, decision, trial.exercise, packed, anchor, gate.share)
+    if run.gpu.device.is_impossible(**{"bytes_per_second" if anchor == COPY else "flops": speeds.rate}):
+        return speed.impossible(speeds)
 
     def sampled(other: Run, of_other: PackedPlan) -> Iterator[Measurement]:
         return samples_of(other, trial, of_other, anchor)
 
     if decision.outcome == FAST:
-        found.medal = medal_after(run, trial, shares, drawn, sampled) if medals else None
-        return speed.fast_enough(found)
+        speeds.medal = medal_after(run, trial, shares, drawn, sampled) if medals else None
+        return speed.fast_enough(speeds)
     if decision.outcome == SLOW and gate.of_solution:
         compared = compared_with_solution(run, trial, shares, drawn, sampled, gate.of_solution)
         if compared is None:
-            return speed.not_compared(found, gate.measured_on)
-        found.elsewhere = Elsewhere(gate.measured_on, gate.of_solution, *compared)
-        if found.elsewhere.outcome == FAST:
-            found.medal = found.elsewhere.medal if medals else None
-            return speed.fast_enough(found)
-        if found.elsewhere.outcome == MORE:
-            return speed.too_close(found, found.elsewhere)
+            return speed.not_compared(speeds, gate.measured_on)
+        speeds.elsewhere = Elsewhere(gate.measured_on, gate.of_solution, *compared)
+        if speeds.elsewhere.outcome == FAST:
+            speeds.medal = speeds.elsewhere.medal if medals else None
+            return speed.fast_enough(speeds)
+        if speeds.elsewhere.outcome == MORE:
+            return speed.too_close(speeds, speeds.elsewhere)
     if decision.outcome == SLOW:
-        return speed.too_slow(found, packed.plan, samples[0].config, run.submission, run.model, run.filename)
-    return speed.too_noisy(found)
+        return speed.too_slow(speeds, packed.plan, samples[0].config, run.submission, run.model, run.filename)
+    return speed.too_noisy(speeds)
 
 
 def samples_of(run: Run, trial: Trial, packed: PackedPlan, anchor: str) -> Iterator[Measurement]:

@@ -336,17 +336,17 @@ def asked(module: ModuleType, *kinds: type[_Kind]) -> list[_Kind]:
     a test that hands its fixture what it does not take: it raises TypeError where it is run.
     """
     of_name = {kind.fixture: kind for kind in kinds}
-    found: list[_Kind] = []
+    uses: list[_Kind] = []
     for name, test in vars(module).items():
         parameters = list(inspect.signature(test).parameters) if name.startswith("test_") else []
         if len(parameters) == 1 and (kind := of_name.get(parameters[0])):
             with suppress(TypeError):
-                test(_noting(found, kind, name))
-    return found
+                test(_noting(uses, kind, name))
+    return uses
 
 
-def _noting(found: list[_Kind], kind: type[_Kind], test: str) -> Callable[..., None]:
-    return lambda *data, **options: found.append(kind.of(test, *data, **options))
+def _noting(uses: list[_Kind], kind: type[_Kind], test: str) -> Callable[..., None]:
+    return lambda *data, **options: uses.append(kind.of(test, *data, **options))
 
 
 # ---- which of several verdicts counts --------------------------------------------------------------------------------

@@ -26,10 +26,10 @@ def in_turns(foreseen: list[Foreseen]) -> list[Foreseen]:
 
     Kernels with their own block sizes take the compiler longest. The first call stays first: it is asked for at once.
     """
-    own = [one for one in foreseen if not one.trial.constants]
-    others = [one for one in foreseen if one.trial.constants]
+    own = [call for call in foreseen if not call.trial.constants]
+    others = [call for call in foreseen if call.trial.constants]
     first, second = (own, others) if foreseen[:1] == own[:1] else (others, own)
-    return [one for pair in itertools.zip_longest(first, second) for one in pair if one is not None]
+    return [call for pair in itertools.zip_longest(first, second) for call in pair if call is not None]
 
 
 def in_drawn_order(foreseen: list[Foreseen], draw: random.Random) -> list[list[Foreseen]]:
@@ -39,11 +39,11 @@ def in_drawn_order(foreseen: list[Foreseen], draw: random.Random) -> list[list[F
     wait until all calls are recorded. The second and the last round begin with the call that the round before ended
     with: made twice in a row, it gets the same tensors again.
     """
-    asked, later = foreseen[:EARLY], foreseen[EARLY:]
-    early = asked + draw.sample(later, min(EARLY, len(later)))
-    rest = [one for one in later if not any(one is other for other in early)]
+    first_ones, later = foreseen[:EARLY], foreseen[EARLY:]
+    early = first_ones + draw.sample(later, min(EARLY, len(later)))
+    rest = [call for call in later if not any(call is other for other in early)]
     rounds = []
     for calls in (early, rest):
         first, second = (draw.sample(calls, len(calls)) for _ in range(2))
-        rounds += [first, sorted(second, key=lambda one: one is not first[-1])]
+        rounds += [first, sorted(second, key=lambda call: call is not first[-1])]
     return rounds

@@ -80,8 +80,8 @@ def _llvm(text: str, filename: str) -> Iterator[Instruction]:
     places = {number: (int(line), scope in own_scopes, outer) for number, line, scope, outer in PLACES.findall(text)}
     for row in text.splitlines():
         if row.strip() and not row.startswith(LLVM_NOISE):
-            found = DEBUG.search(row)
-            yield Instruction(_llvm_line(places, found[1]) if found else 0, DEBUG.sub("", row).rstrip())
+            match = DEBUG.search(row)
+            yield Instruction(_llvm_line(places, match[1]) if match else 0, DEBUG.sub("", row).rstrip())
 
 
 def _llvm_line(places: dict[str, tuple[int, bool, str]], number: str) -> int:

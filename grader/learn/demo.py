@@ -36,8 +36,8 @@ def demo() -> None:
     \b
     Example:  course demo
     """
-    if said := missing():
-        raise click.ClickException(said)
+    if lack := missing():
+        raise click.ClickException(lack)
     wrong = wrong_softmax()
     judge = JudgingProcess()
     try:
@@ -95,8 +95,8 @@ def _say_for_now(text: str) -> None:
 def _show_verdict(result: dict, expected: str) -> None:
     """Raises ClickException where the verdict is another than that of a sound machine."""
     if result["fault"] or result["outcome"] != expected:
-        said = result["fault"] or f"{result['outcome']}, and {expected} was expected: {result['message']}"
-        raise click.ClickException(f"{said.rstrip('.')}. Next: course doctor")
+        outcome = result["fault"] or f"{result['outcome']}, and {expected} was expected: {result['message']}"
+        raise click.ClickException(f"{outcome.rstrip('.')}. Next: course doctor")
     outcomes = [test["outcome"] for test in result["tests"]]
     if expected == PASS:
         click.echo(f"Passed: {outcomes.count(PASS)} tests found values, memory, traffic and machine code right.\n")

@@ -44,7 +44,7 @@ def count_of_instructions(cubin: bytes) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        rows = [one.text for one in instructions("sass", _read(path), NO_FILE)]
+        rows = [instruction.text for instruction in instructions("sass", _read(path), NO_FILE)]
     return sum(not row.startswith(".L_") and "  NOP" not in row for row in rows)
 
 
@@ -77,8 +77,8 @@ def _path_of(tool: str) -> str:
 
     Raises NotDisassembled if there is neither.
     """
-    found = importlib.util.find_spec("triton")
-    bundled = Path(found.origin).parent / "backends/nvidia/bin" / tool if found and found.origin else None
+    spec = importlib.util.find_spec("triton")
+    bundled = Path(spec.origin).parent / "backends/nvidia/bin" / tool if spec and spec.origin else None
     path = str(bundled) if bundled and bundled.exists() else shutil.which(tool)
     if path is None:
         raise NotDisassembled(f"Machine code needs {tool}, which this Triton does not bring.")

@@ -38,10 +38,10 @@ def hint(exercise: Folder | None, again: bool, everything: bool) -> None:
 
 def _current() -> Folder:
     root = course_root()
-    found = current_exercise(root, read_progress(root))
-    if found is None:
+    exercise = current_exercise(root, read_progress(root))
+    if exercise is None:
         raise none_left("hint")
-    return found
+    return exercise
 
 
 def show_hint(folder: Folder, again: bool = False, everything: bool = False) -> None:
@@ -85,7 +85,7 @@ def _print(folder: Folder, record: Record, hints: Hints, chosen: tuple[Hint, ...
     cause = record.cause if record.outcome == FAIL else ""
     if cause:
         _print_failure(out, folder)
-        if not any(cause in passage.causes for one in hints.levels for passage in one.passages):
+        if not any(cause in passage.causes for level in hints.levels for passage in level.passages):
             out.print(NOTHING_FITS, style="yellow", markup=False)
             out.print()
     for one in chosen:

@@ -50,13 +50,13 @@ def installed_version() -> Version:
 
 def files_to_lay() -> dict[str, bytes]:
     """Returns the contents of the files of a learner's folder, by path from its top. Raises OSError."""
-    found = {name: (COURSE / name).read_bytes() for name in ALONE}
+    files = {name: (COURSE / name).read_bytes() for name in ALONE}
     for path in sorted(path for name in FOLDERS for path in (COURSE / name).rglob("*")):
         if path.is_file() and _belongs(path):
-            found[path.relative_to(COURSE).as_posix()] = _as_given(path)
-    found["README.md"] = (PACKAGE / "learn" / "own_folder.md").read_bytes()
-    found["pyproject.toml"] = SETTINGS.encode()
-    return found
+            files[path.relative_to(COURSE).as_posix()] = _as_given(path)
+    files["README.md"] = (PACKAGE / "learn" / "own_folder.md").read_bytes()
+    files["pyproject.toml"] = SETTINGS.encode()
+    return files
 
 
 def _belongs(path: Path) -> bool:

@@ -114,8 +114,8 @@ def _install(wanted: dict[str, str]) -> None:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
     if done.returncode:
-        said = done.stdout.strip().splitlines() or ["nothing"]
-        why = next((line for line in reversed(said) if line.lower().startswith("error")), said[-1])
+        output = done.stdout.strip().splitlines() or ["nothing"]
+        why = next((line for line in reversed(output) if line.lower().startswith("error")), output[-1])
         raise CannotSetUp(
             f"{', '.join(wanted)} could not be installed; torch is as it was. pip said: {why.strip()}\n"
             "Next: see that this machine has a network, and run this cell again"

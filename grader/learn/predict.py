@@ -39,10 +39,10 @@ def _current() -> Folder:
     Raises click.ClickException if every exercise is passed.
     """
     root = course_root()
-    found = exercise_at_hand(root, read_progress(root))
-    if found is None:
+    exercise = exercise_at_hand(root, read_progress(root))
+    if exercise is None:
         raise none_left("predict")
-    return found
+    return exercise
 
 
 def _questions(folder: Folder) -> list[LessonQuestion]:
@@ -66,13 +66,13 @@ def _ask_all(questions: list[LessonQuestion]) -> tuple[int, int, bool]:
         _say(f"\n{number} of {len(questions)}. {question.ask}")
         for letter, choice in zip(LETTERS, question.choices):
             _say(f"  {letter}) {choice}")
-        found = _answer(question)
-        if found is None:
+        reply = _answer(question)
+        if reply is None:
             return right, answered, False
-        if not found:
+        if not reply:
             _say(f"  Skipped: {question.explained} {question.where_shown}")
             continue
-        is_right = question.is_right(found)
+        is_right = question.is_right(reply)
         right, answered = right + is_right, answered + 1
         of_choices = f" {question.why}" if question.choices else ""  # a right choice may have been a guess
         _say(f"  Right.{of_choices}" if is_right else f"  No: {question.explained} {question.where_shown}")
@@ -101,18 +101,18 @@ def _result(folder: Folder, right: int, answered: int, at_the_end: bool) -> str:
     """Returns the result in words, and notes the result of the first round that comes to its end."""
     if not answered:
         return f"\nNothing was answered. The questions stay: course predict {folder.number}"
-    said = f"\n{right} of {answered} right."
+    summary = f"\n{right} of {answered} right."
     if folder.is_lesson:  # progress knows exercises alone
-        return said
+        return summary
     if not at_the_end:
-        return f"{said} Not noted, as questions are left: course predict {folder.number}"
+        return f"{summary} Not noted, as questions are left: course predict {folder.number}"
     try:
         with progress.changing(folder.root) as done:
             record = done.of(folder.id)
             known, record.predicted = record.predicted, record.predicted or f"{right}/{answered}"
     except OSError as error:
-        return f"{said} That could not be noted: {error.filename}: {error.strerror}."
-    return f"{said} The first try counts: {known.replace('/', ' of ')}." if known else said
+        return f"{summary} That could not be noted: {error.filename}: {error.strerror}."
+    return f"{summary} The first try counts: {known.replace('/', ' of ')}." if known else summary
 
 
 def _next(folder: Folder) -> str:

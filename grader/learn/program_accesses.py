@@ -46,17 +46,17 @@ def touched(accesses: Iterable[LoggedAccess], shapes: dict[str, tuple[int, ...]]
     accesses = list(accesses)
     several = len({access.launch for access in accesses}) > 1
     shapes = _shapes_of_scratch(accesses) | shapes if several else shapes
-    found: dict[tuple[int, str, str], list[dict[Program, None]]] = {}
+    programs: dict[tuple[int, str, str], list[dict[Program, None]]] = {}
     for access in accesses:
         shape = shapes.get(access.argument)
         if shape is None:
             continue
         key = access.launch if several else 0, "loads" if access.kind == "load" else "stores", access.argument
-        cells = found.setdefault(key, [{} for _ in range(math.prod(shape))])
+        cells = programs.setdefault(key, [{} for _ in range(math.prod(shape))])
         for element in access.elements:
             if 0 <= element < len(cells):
                 cells[element][tuple(access.program)] = None
-    ordered = sorted(found.items(), key=lambda item: item[0][:2])
+    ordered = sorted(programs.items(), key=lambda item: item[0][:2])
     return [
         TouchedArgument(
             f"launch {launch + 1}, {name}" if several else name, shapes[name], verb, tuple(map(tuple, cells))

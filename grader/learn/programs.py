@@ -80,8 +80,8 @@ def _show(folder: Folder, run: Run, trial: Trial, reply: Reply, svg: Path | None
 def _shapes(trial: Trial, reply: Reply) -> dict[str, tuple[int, ...]]:
     from grader.numerics.data_sets import Data
 
-    given = zip(trial.arguments, trial.data)
-    shapes = {name: tuple(data.shape) for name, data in given if isinstance(data, Data)}
+    pairs = zip(trial.arguments, trial.data)
+    shapes = {name: tuple(data.shape) for name, data in pairs if isinstance(data, Data)}
     return {name: tuple(result.shape) for name, result in reply.outputs.items()} | shapes
 
 
@@ -101,8 +101,8 @@ def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> No
     shown = -1
     for (launch, program), lines in list(by_program.items())[:MOST_PROGRAMS]:
         if launch != shown and len(reply.launches) > 1:
-            one, shown = reply.launches[launch], launch
-            out.print(f"\nlaunch {launch + 1}: {one.kernel}, grid {tuple(one.grid)}", markup=False)
+            traced, shown = reply.launches[launch], launch
+            out.print(f"\nlaunch {launch + 1}: {traced.kernel}, grid {tuple(traced.grid)}", markup=False)
         out.print(f"\nprogram {program}", markup=False)
         for words, line in lines:
             out.print(f"  line {line:<4}{words}", markup=False)
@@ -113,14 +113,14 @@ def _print_programs(out, reply: Reply, shapes: dict[str, tuple[int, ...]]) -> No
         out.print(f"\n{idle} program{' does' if idle == 1 else 's do'} nothing.")
 
 
-def _print_grid(out, one: TouchedArgument) -> None:
+def _print_grid(out, touched: TouchedArgument) -> None:
     from grader.show.programs_svg import short
 
-    cells = [[short(one.of(row, column)) for column in range(one.columns)] for row in range(one.rows)]
+    cells = [[short(touched.of(row, column)) for column in range(touched.columns)] for row in range(touched.rows)]
     width = max((len(cell) for line in cells for cell in line), default=1)
     several = max((int(cell[:-1]) for line in cells for cell in line if cell.endswith("x")), default=0)
     legend = f" ({several}x: {several} programs)" if several else ""
-    out.print(f"\n{one.name}, by the program that {one.verb} each element{legend}", markup=False)
+    out.print(f"\n{touched.name}, by the program that {touched.verb} each element{legend}", markup=False)
     for line in cells:
         out.print("  " + " ".join(f"{cell:>{width}}" for cell in line), markup=False, soft_wrap=True)
 

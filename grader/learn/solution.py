@@ -132,8 +132,8 @@ def _show_others(folder: Folder) -> None:
         (f"Wrong ways, as changes to the solution in {shown(folder.mistakes_file)}:", _wrong_ways(folder)),
     ):
         table = Table.grid("", "", padding=(0, 2), pad_edge=False)
-        for name, said in ways:
-            table.add_row(name, Text(said))
+        for name, sentence in ways:
+            table.add_row(name, Text(sentence))
         out.print(title, markup=False, soft_wrap=True)
         out.print(table, markup=False)
         out.print()
@@ -143,10 +143,10 @@ def _show_others(folder: Folder) -> None:
 
 def _right_ways(folder: Folder) -> Iterator[tuple[str, str]]:
     for path in sorted(folder.accepted_folder.glob("*.py")):
-        said = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n\n")[0]
-        yield path.stem, " ".join(said.removeprefix("Right: ").split())
+        first_paragraph = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n\n")[0]
+        yield path.stem, " ".join(first_paragraph.removeprefix("Right: ").split())
 
 
 def _wrong_ways(folder: Folder) -> Iterator[tuple[str, str]]:
-    for name, one in tables(folder).items():
-        yield name, one["wrong"]
+    for name, entry in tables(folder).items():
+        yield name, entry["wrong"]

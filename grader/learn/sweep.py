@@ -74,14 +74,14 @@ class Sweep:
                 if done % AT_ONCE == 0:
                     self.replays.start(min(AT_ONCE, self.samples - done))
                 try:
-                    found = self._rates(run, size, with_torch=name == first and self.anchor == "copy")
+                    rates = self._rates(run, size, with_torch=name == first and self.anchor == "copy")
                 except _NotMeasured as why:
                     note(f"n = {number_text(size)}, {name}: not measured, {why}.")
                 else:
-                    curves.rates[name][place] = found[KERNEL]
-                    curves.rates[curves.ceiling][place] = curves.rates[curves.ceiling][place] or found[ANCHOR]
+                    curves.rates[name][place] = rates[KERNEL]
+                    curves.rates[curves.ceiling][place] = curves.rates[curves.ceiling][place] or rates[ANCHOR]
                     if name == first and TORCH in curves.rates:
-                        curves.rates[TORCH][place] = found[TORCH_CHAIN]
+                        curves.rates[TORCH][place] = rates[TORCH_CHAIN]
                 advance()
         return curves
 

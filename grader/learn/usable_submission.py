@@ -62,11 +62,11 @@ def launch_plan(run: Run, trial: Trial, texts: tuple[str, ...] = ()) -> PackedPl
     try:
         packed = run.launch_plan(trial, texts)
     except (ChildEnded, BadPlan) as error:
-        said = str(error) if isinstance(error, BadPlan) else f"{trial.exercise.entry} did not come to its end"
-        raise click.ClickException(f"{said.rstrip('.')}. Next: {judge_it(run)}") from None
+        reason = str(error) if isinstance(error, BadPlan) else f"{trial.exercise.entry} did not come to its end"
+        raise click.ClickException(f"{reason.rstrip('.')}. Next: {judge_it(run)}") from None
     failure = run.process.load_failure or packed.plan.error
     if failure is not None or packed.plan.refusals:
-        said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
+        reason = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
         where = f" in line {failure.line}" if failure and failure.line else ""
-        raise click.ClickException(f"It does not compile{where}: {said.rstrip('.')}. Next: {judge_it(run)}")
+        raise click.ClickException(f"It does not compile{where}: {reason.rstrip('.')}. Next: {judge_it(run)}")
     return packed

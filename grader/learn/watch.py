@@ -122,8 +122,8 @@ class Watcher:
         try:
             status = self.judge.poll()
         except JudgeEnded as error:
-            said = str(error)
-            click.echo(f"\n{said[:1].upper()}{said[1:]}. Next: save the file again, or: course doctor")
+            reason = str(error)
+            click.echo(f"\n{reason[:1].upper()}{reason[1:]}. Next: save the file again, or: course doctor")
             status = NO_VERDICT
         if status is not None:
             self._ended(status)

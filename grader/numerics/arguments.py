@@ -37,7 +37,7 @@ def _names(by: Callable) -> list[str]:
 def exact(arguments: Iterable[Argument]) -> list[Argument]:
     """Returns arguments as a reference gets them: floats in float64, whole numbers in int64, bools and Python's numbers
     as they are."""
-    return [in_precision(one, torch.float64) for one in arguments]
+    return [in_precision(argument, torch.float64) for argument in arguments]
 
 
 def in_precision(argument: Argument, precision: torch.dtype) -> Argument:
@@ -49,12 +49,12 @@ def in_precision(argument: Argument, precision: torch.dtype) -> Argument:
 
 def without_values(recipes: Iterable[Recipe], run: torch.dtype) -> list[Argument]:
     """Returns arguments as an entry gets them in a run with this dtype, on torch's meta device, which has no memory."""
-    return [one.shape_on("meta", run) if isinstance(one, Data) else one for one in recipes]
+    return [recipe.shape_on("meta", run) if isinstance(recipe, Data) else recipe for recipe in recipes]
 
 
 def numbers_alone(recipes: Iterable[Recipe]) -> list[Argument]:
     """Returns the arguments of a call with None in the place of each tensor: its numbers alone."""
-    return [None if isinstance(one, Data) else one for one in recipes]
+    return [None if isinstance(recipe, Data) else recipe for recipe in recipes]
 
 
 def tensors_of(names: Sequence[str], arguments: Sequence[Argument]) -> Iterator[tuple[str, torch.Tensor]]:
@@ -91,4 +91,4 @@ def from_json(data: dict | Number) -> Recipe:
 
 def numbers_of(arguments: Sequence[Argument]) -> list[list]:
     """Returns [place among the arguments, value] for each argument that is no tensor."""
-    return [[place, one] for place, one in enumerate(arguments) if not isinstance(one, torch.Tensor)]
+    return [[place, argument] for place, argument in enumerate(arguments) if not isinstance(argument, torch.Tensor)]

@@ -131,8 +131,8 @@ class Data:
         size = " x ".join(map(str, self.shape)) or "one number"
         parts = [short_name(self.dtype), self.layout.name, self.about]
         parts += [f"from the first element of {self.part_of} on"] if self.part_of else []
-        said = f"{self.same_as} itself" if self.same_as else ", ".join(filter(None, parts))
-        return f"{size} ({said})" if said else size
+        label = f"{self.same_as} itself" if self.same_as else ", ".join(filter(None, parts))
+        return f"{size} ({label})" if label else size
 
     @property
     def leaves_no_hole(self) -> bool:

@@ -158,10 +158,10 @@ def _distinct(count: int, below: int, generator: torch.Generator) -> torch.Tenso
     """Draws different whole numbers, in any order; without a list of all of them where few are drawn of many."""
     if below < 1 << 24:
         return torch.randperm(below, **on(generator))[:count]
-    found = torch.randint(0, below, (0,), **on(generator))
-    while len(found) < count:
-        found = torch.cat([found, torch.randint(0, below, (2 * count,), **on(generator))]).unique()
-    return found[torch.randperm(len(found), **on(generator))[:count]]
+    numbers = torch.randint(0, below, (0,), **on(generator))
+    while len(numbers) < count:
+        numbers = torch.cat([numbers, torch.randint(0, below, (2 * count,), **on(generator))]).unique()
+    return numbers[torch.randperm(len(numbers), **on(generator))[:count]]
 
 
 def _fitting(values: torch.Tensor, number: float) -> float | int:

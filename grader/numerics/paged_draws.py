@@ -111,14 +111,14 @@ def drawn_rows(
     B: int, T: int, *lengths: int,
 ) -> torch.Tensor:  # fmt: skip
     """Returns a cache, [P, page, HK, D]: its own numbers where there is a key, and NaN elsewhere."""
-    found = sequences(generator, P, page, B, T, lengths)
+    drawn = sequences(generator, P, page, B, T, lengths)
     own = torch.Generator(generator.device).manual_seed((generator.initial_seed() + 1 + which) % 2**62)
     make = torch.rand if (which, kind) == (VALUES, SINK) else torch.randn
     values = make(size, dtype=precision, generator=own, device=generator.device)
     if kind == SINK:
         values = values if which == VALUES else values.mul_(0.1)
-        values[found.first_rows] = 0.0 if which == VALUES else SINK_KEY
-    return values.masked_fill_(~found.holds[..., None, None], torch.nan)
+        values[drawn.first_rows] = 0.0 if which == VALUES else SINK_KEY
+    return values.masked_fill_(~drawn.holds[..., None, None], torch.nan)
 
 
 DRAWS_OF_PAGES: dict[str, Callable[..., torch.Tensor]] = {

@@ -145,16 +145,16 @@ def _held(q: Sequence[int], k: Sequence[int], *others: Sequence[int]) -> int:
     return 4 * M * N * min(B * H, _heads_at_a_time(M * N))
 
 
-def by_heads(result: torch.Tensor, of_heads: Callable[..., torch.Tensor], *given: torch.Tensor) -> torch.Tensor:
+def by_heads(result: torch.Tensor, of_heads: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> torch.Tensor:
     """Returns what `of_heads` makes of q, k, v and further inputs, [shape of the result].
 
     It takes a few heads at a time, so that no more than MOST_SCORES scores stand in memory. `of_heads` gets each input
     as [heads, ...], with batches and heads in one axis.
     """
-    found = torch.empty_like(result).flatten(0, 1)
-    for heads in _few_heads(*given[:2]):
-        found[heads] = of_heads(*(one.flatten(0, 1)[heads] for one in given))
-    return found.view(result.shape)
+    bounds = torch.empty_like(result).flatten(0, 1)
+    for heads in _few_heads(*inputs[:2]):
+        bounds[heads] = of_heads(*(values.flatten(0, 1)[heads] for values in inputs))
+    return bounds.view(result.shape)
 
 
 def _heads_at_a_time(scores_of_each: int) -> int:

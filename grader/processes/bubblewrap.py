@@ -31,8 +31,8 @@ def missing() -> str:
         trial = subprocess.run([*_walls(), "/usr/bin/env", "true"], capture_output=True, text=True, timeout=TRIAL_LIMIT)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap does not start: {type(error).__name__}"
-    said = trial.stderr.strip().splitlines()[-1:]
-    return f"bubblewrap does not start: {''.join(said)[:200]}" if trial.returncode else ""
+    last_line = trial.stderr.strip().splitlines()[-1:]
+    return f"bubblewrap does not start: {''.join(last_line)[:200]}" if trial.returncode else ""
 
 
 def wanted(level: str) -> bool:

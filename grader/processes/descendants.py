@@ -29,27 +29,27 @@ def started_by(pid: int | None, most_tasks: int = MOST_TASKS) -> Started:
 
     None, a process that is gone, and a process that /proc does not show have started nothing.
     """
-    found, tasks = [] if pid is None else [pid], 0
-    for one in found:
+    pids, tasks = [] if pid is None else [pid], 0
+    for one in pids:
         threads = _threads(one)
         tasks += len(threads)
         for thread in threads:
-            found += _children(thread)
+            pids += _children(thread)
         if tasks > most_tasks:
             break
-    return Started(max(0, len(found) - 1), tasks)
+    return Started(max(0, len(pids) - 1), tasks)
 
 
 def seconds_of_a_core(pid: int) -> float:
     """Returns how long a process and its descendants have had a core; of those that have ended, the ones that were
     waited for."""
-    found, seconds = [pid], 0.0
-    for one in found:
-        with contextlib.suppress(OSError), open(f"/proc/{one}/stat", "rb", buffering=0) as told:  # or it has ended
-            fields = told.readall().rpartition(b")")[2].split()  # the name before may hold anything
+    pids, seconds = [pid], 0.0
+    for one in pids:
+        with contextlib.suppress(OSError), open(f"/proc/{one}/stat", "rb", buffering=0) as file:  # or it has ended
+            fields = file.readall().rpartition(b")")[2].split()  # the name before may hold anything
             seconds += sum(map(int, fields[11:15])) / TICKS_A_SECOND
         for thread in _threads(one):
-            found += _children(thread)
+            pids += _children(thread)
     return seconds
 
 
@@ -66,6 +66,6 @@ def _threads(pid: int | str) -> list[str]:
 
 
 def _children(thread: str) -> list[int]:
-    with contextlib.suppress(OSError), open(f"{thread}/children", "rb", buffering=0) as told:  # or it has ended
-        return [int(pid) for pid in told.readall().split()]
+    with contextlib.suppress(OSError), open(f"{thread}/children", "rb", buffering=0) as file:  # or it has ended
+        return [int(pid) for pid in file.readall().split()]
     return []

@@ -24,7 +24,7 @@ def trusted_path() -> list[str]:
     return [str(entry) for entry in (IMPORTED_FROM, *kept)]
 
 
-def python_calling(module: str, *given: object, path: list[str] | None = None, collects: bool = True) -> list[str]:
+def python_calling(module: str, *arguments: object, path: list[str] | None = None, collects: bool = True) -> list[str]:
     """Returns the command of a process that calls `main` of a module of ours; the arguments are handed over as JSON.
 
     `path`: its import path, trusted_path() unless it is told. `collects`: False for a process that begins without
@@ -34,4 +34,4 @@ def python_calling(module: str, *given: object, path: list[str] | None = None, c
         f"import gc, sys, json; {'' if collects else 'gc.disable(); '}sys.path[:] = json.loads(sys.argv[1]); "
         f"from {module} import main; main(*json.loads(sys.argv[2]))"
     )
-    return [sys.executable, "-I", "-c", boot, json.dumps(path or trusted_path()), json.dumps(given)]
+    return [sys.executable, "-I", "-c", boot, json.dumps(path or trusted_path()), json.dumps(arguments)]

@@ -80,8 +80,8 @@ class FrontEnd:
             raise of_all if ended.how == "time" and left < limit else ended from None
         self._bytes += len(made.source)
         if self._bytes > MOST_BYTES:
-            told = f"the compiler's texts of all calls have more than {MOST_BYTES >> 20} MiB"
-            return KernelText(failure=Failure("not-recordable", message=told))
+            reason = f"the compiler's texts of all calls have more than {MOST_BYTES >> 20} MiB"
+            return KernelText(failure=Failure("not-recordable", message=reason))
         return made
 
     def _answer(self, recipe: JsonObject, small_dots: bool, limit: float) -> KernelText:
@@ -89,8 +89,8 @@ class FrontEnd:
         request = {"kind": "text", "filename": self.filename, "recipe": recipe, "small_dots": small_dots}
         try:
             answer, blob = self._child.ask(request, self.submission.source, limit)
-            if (told := fault_told(answer)) is not None:
-                raise MachineFault(f"the front end failed in our own code: {told}")
+            if (fault := fault_told(answer)) is not None:
+                raise MachineFault(f"the front end failed in our own code: {fault}")
             made = _read(answer, blob)
         except (ChildEnded, MachineFault):
             self._has_ended = True

@@ -45,8 +45,8 @@ class Interpreter:
         try:
             self._process = self._process or ChildProcess()
             answer, answer_blob = self._process.ask(request.to_json(), blob, request.limit + LONGER)
-            if (told := fault_told(answer)) is not None:
-                raise MachineFault(f"the interpreter failed in our own code: {told}")
+            if (fault := fault_told(answer)) is not None:
+                raise MachineFault(f"the interpreter failed in our own code: {fault}")
             return read_reply(answer, answer_blob)
         except ChildEnded:
             self.end()

@@ -39,7 +39,7 @@ def readable(python_path: list[str]) -> list[str]:
     kept_out = COURSE if (COURSE / "exercises").exists() else None
     places = [*map(Path, SYSTEM), *places_of_python(python_path), *map(Path, OF_THE_MACHINE)]
     there = dict.fromkeys(path for path in places if path.exists())
-    return [str(found) for path in there for found in _all_but(path, kept_out)]
+    return [str(place) for path in there for place in _all_but(path, kept_out)]
 
 
 def _all_but(path: Path, kept_out: Path | None) -> list[Path]:
@@ -48,14 +48,14 @@ def _all_but(path: Path, kept_out: Path | None) -> list[Path]:
     if kept_out is None or not kept_out.is_relative_to(path.resolve()):
         return [path]
     entries = [] if path == kept_out else [entry for entry in path.resolve().iterdir() if not entry.is_symlink()]
-    return [found for entry in entries for found in _all_but(entry, kept_out)]
+    return [place for entry in entries for place in _all_but(entry, kept_out)]
 
 
 def _homes() -> list[Path]:
     """Returns the folders that hold numpy, torch and Triton, and the folders that links to them lead to."""
     specs = [find_spec(name) for name in ("numpy", "torch", "triton")]
-    found = [Path(spec.origin) for spec in specs if spec and spec.origin]
-    return [home for origin in found for home in (origin.parent.parent, origin.resolve().parent.parent)]
+    origins = [Path(spec.origin) for spec in specs if spec and spec.origin]
+    return [home for origin in origins for home in (origin.parent.parent, origin.resolve().parent.parent)]
 
 
 def _is_python(path: Path) -> bool:

@@ -1,19 +1,22 @@
-"""A submission in a child: imported when first asked, asked again in a new child when a child has ended."""
+"""A submission in a child: imported when first asked, asked again in a new child when a child has ended.
+
+Each call has its limits. A hundred calls that keep to them could still make a run take minutes, and gigabytes: so all
+calls of one submission share an account.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NoReturn, TypeVar
 
 from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded, fault_told
-from grader.processes.spent import Spent
 from grader.processes.where import Where
 from grader.submission.text import Submission
 from grader.wire.fence import Fence
-from grader.wire.frames import JsonObject, ProtocolError
+from grader.wire.frames import SUBMISSIONS, JsonObject, Limits, ProtocolError
 from grader.wire.messages import Failure, GpuModel
 from grader.wire.printable import one_line
 from grader.wire.reply import failure_of
@@ -24,7 +27,41 @@ MOST_WAITING = 6.0  # seconds for something other than a core, of all calls toge
 LIMIT_AFTER_AN_END = 2.0  # once a call ended its process, the next ones get less, so that a run ends
 MOST_CONSTANTS = 256
 
+MOST_HEADER_BYTES = 16 << 20  # read, they take twenty times as much memory; in a usual run they have less than 1 MiB
+MOST_BYTES = 128 << 20  # in a usual run they have less than 10 MiB
+
 T = TypeVar("T")
+
+
+class Answers(Limits):
+    """The limits of each answer, and of all answers together."""
+
+    def __init__(self) -> None:
+        super().__init__(SUBMISSIONS.header, SUBMISSIONS.frame)
+        self._headers = self._bytes = 0
+
+    def accept(self, header_bytes: int, frame_bytes: int) -> None:
+        super().accept(header_bytes, frame_bytes)
+        headers, all_bytes = self._headers + header_bytes, self._bytes + frame_bytes
+        for what, count, most in (
+            ("headers of the answers", headers, MOST_HEADER_BYTES),
+            ("answers", all_bytes, MOST_BYTES),
+        ):
+            if count > most:
+                raise ProtocolError(f"the {what} to all calls together have more than {most >> 20} MiB")
+        self._headers, self._bytes = headers, all_bytes
+
+
+@dataclass
+class Spent:
+    """The seconds and bytes used up so far. `used_up`: how the call ended that found nothing left; further calls end
+    the same way."""
+
+    importing: float = 0.0  # seconds of a core for imports, which each process makes anew
+    computing: float = 0.0  # seconds of a core, in calls
+    waiting: float = 0.0  # seconds for something other than a core
+    answers: Answers = field(default_factory=Answers)
+    used_up: ChildEnded | None = None
 
 
 class SubmissionProcess:
@@ -173,9 +210,9 @@ class SubmissionProcess:
     def _answer(self, header: JsonObject, blob: bytes, limit: float) -> tuple[JsonObject, bytes]:
         child = self._started()
         answer, answer_blob = child.ask(header, blob, limit)
-        if (told := fault_told(answer)) is not None:
+        if (fault := fault_told(answer)) is not None:
             # Code of the file has run in there, so that this is its word: nothing it says makes a fault of ours.
-            raise ProtocolError(f"the grader's part of it failed: {one_line(told)}")
+            raise ProtocolError(f"the grader's part of it failed: {one_line(fault)}")
         return {**answer, "processes": child.started.processes}, answer_blob
 
     @property
@@ -205,9 +242,9 @@ class SubmissionProcess:
         return self._computed + (child.seconds_of_a_core if child else 0.0)
 
 
-def _block_sizes(said: object) -> dict[str, int]:
+def _block_sizes(constants: object) -> dict[str, int]:
     """Returns the constants that a child says its file has, as far as they are names with numbers that fit a kernel."""
-    if not isinstance(said, dict):
+    if not isinstance(constants, dict):
         return {}
-    fits = ((name, value) for name, value in said.items() if type(value) is int and abs(value) < 1 << 62)
+    fits = ((name, value) for name, value in constants.items() if type(value) is int and abs(value) < 1 << 62)
     return dict(islice(((name, value) for name, value in fits if name.isidentifier()), MOST_CONSTANTS))

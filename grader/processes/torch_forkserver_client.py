@@ -55,10 +55,10 @@ class TorchForkServer:
 
     def said(self) -> list[str]:
         """Returns the lines that it wrote to stderr before it ended."""
-        said = b""
+        words = b""
         with contextlib.suppress(BlockingIOError):
-            said = os.read(self._errors, 1 << 16)
-        return said.decode("utf-8", "replace").strip().splitlines()
+            words = os.read(self._errors, 1 << 16)
+        return words.decode("utf-8", "replace").strip().splitlines()
 
     def end(self) -> None:
         """Ends the torch fork server, and each Triton fork server that does not leave by itself because a submission
@@ -109,16 +109,16 @@ def share_torch_fork_server(server: TorchForkServer) -> None:
 
 def _started() -> TorchForkServer:
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    errors, told = os.pipe()
+    errors, writer = os.pipe()
     try:
         process = subprocess.Popen(
             python_calling("grader.forkservers.torch_forkserver", theirs.fileno(), collects=False),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=told, pass_fds=[theirs.fileno()], cwd="/",
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=writer, pass_fds=[theirs.fileno()], cwd="/",
             env=clean_environment(tempfile.gettempdir()), start_new_session=True,
         )  # fmt: skip
     finally:
         theirs.close()
-        os.close(told)
+        os.close(writer)
     return TorchForkServer(process, control, errors)
 
 

@@ -113,8 +113,8 @@ class TritonForkServer:
             ready = json.loads(self._control.recv(1 << 16))
         except (OSError, ValueError):
             self._control.shutdown(socket.SHUT_RDWR)  # it is not alive, even if it only hangs
-            if said := self._said():
-                raise MachineFault(f"torch and triton could not be imported: {said}") from None
+            if words := self._said():
+                raise MachineFault(f"torch and triton could not be imported: {words}") from None
             raise ServerLeft("the process that imports torch and triton gives no answer") from None
         self.versions = ready["versions"]
         if not self.sandboxed:
@@ -123,10 +123,10 @@ class TritonForkServer:
     def _said(self) -> str:
         """Returns the last line that the Triton fork server, or the torch fork server, wrote to stderr before it
         ended."""
-        said = b""
+        words = b""
         with contextlib.suppress(BlockingIOError):
-            said = os.read(self._errors, 1 << 16)
-        lines = said.decode("utf-8", "replace").strip().splitlines() or (
+            words = os.read(self._errors, 1 << 16)
+        lines = words.decode("utf-8", "replace").strip().splitlines() or (
             [] if self.sandboxed else self._torch_fork_server.said()
         )
         return "".join(lines[-1:])[:300]
@@ -173,8 +173,8 @@ def _in_sandbox(
     folder: str, environment: dict[str, str], model: GpuModel | None, control: int, errors: int
 ) -> subprocess.Popen[bytes]:
     walls, path = bubblewrap.command(folder, trusted_path(), environment)
-    given = control, model and asdict(model), [*readable(path), folder], True  # sandboxed
-    python = python_calling("grader.forkservers.triton_forkserver", *given, path=path, collects=False)
+    arguments = control, model and asdict(model), [*readable(path), folder], True  # sandboxed
+    python = python_calling("grader.forkservers.triton_forkserver", *arguments, path=path, collects=False)
     return subprocess.Popen(
         [*walls, *python],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[control], cwd=folder,

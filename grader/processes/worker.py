@@ -77,19 +77,19 @@ class Worker:
 
 
 class PythonWorker(Worker):
-    """A process with a Python of its own, that calls `main` of a module of ours with its ends of the pipes and `given`.
+    """A process with a Python of its own: it calls `main` of a module of ours with ends of the pipes and `arguments`.
 
     It starts at once, in a process group of its own. An error ends it, an interrupt too: the answer to a request that
     nobody waits for would be taken for the next request's.
     """
 
     def __init__(
-        self, module: str, *given: object, environment: dict[str, str],
+        self, module: str, *arguments: object, environment: dict[str, str],
         folder: str | Path = "/", stderr: int | IO[bytes] = subprocess.DEVNULL,
     ) -> None:  # fmt: skip
         super().__init__()
         self._process = subprocess.Popen(
-            python_calling(module, *self._theirs, *given),
+            python_calling(module, *self._theirs, *arguments),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
             pass_fds=self._theirs, start_new_session=True, cwd=folder, env=environment,
         )  # fmt: skip

@@ -35,7 +35,7 @@ class EarlierSamples:
     def keep(self, measured: str, shares: list[float]) -> None:
         """Keeps these shares instead of the earlier shares; [] removes them. Nothing is raised if that fails."""
         key = self._key(measured)
-        others = {other: found for other, found in self._read().items() if other != key}
+        others = {other: samples for other, samples in self._read().items() if other != key}
         latest = dict(list((others | ({key: shares} if shares else {})).items())[-KERNELS:])
         with contextlib.suppress(OSError):
             path = state_folder(self._root) / self._name
@@ -44,8 +44,8 @@ class EarlierSamples:
 
     def _read(self) -> dict[str, list[float]]:
         try:
-            found = json.loads((self._root / STATE_FOLDER / self._name).read_text(encoding="utf-8"))
-            return {key: [float(share) for share in shares if 0 < share < math.inf] for key, shares in found.items()}
+            data = json.loads((self._root / STATE_FOLDER / self._name).read_text(encoding="utf-8"))
+            return {key: [float(share) for share in shares if 0 < share < math.inf] for key, shares in data.items()}
         except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             return {}
 

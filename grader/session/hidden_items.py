@@ -35,10 +35,10 @@ def _refuse_unfit(case: HiddenCase, exercise: Exercise) -> None:
             f"hidden case {case.name!r}: a bound is given for {unknown[0]}, and {exercise.entry} has the results "
             f"{', '.join(results)}."
         )
-    for one in case.bound.values() if isinstance(case.bound, dict) else filter(None, [case.bound]):
-        if one not in EXACT:
+    for bound in case.bound.values() if isinstance(case.bound, dict) else filter(None, [case.bound]):
+        if bound not in EXACT:
             raise pytest.UsageError(
-                f"hidden case {case.name!r}: bound {one!r} is unknown; there are {', '.join(EXACT)}. Without one the "
+                f"hidden case {case.name!r}: bound {bound!r} is unknown; there are {', '.join(EXACT)}. Without one the "
                 "exercise's bounds hold."
             )
     if len(case.data) != len(names):
@@ -50,9 +50,9 @@ def _refuse_unfit(case: HiddenCase, exercise: Exercise) -> None:
         exercise.reference(*exact([_zeros(data) for data in case.data]))
     except Exception as error:  # what torch says of shapes that do not go together
         shapes = ", ".join(f"{name} {_shape_text(data)}" for name, data in zip(names, case.data))
-        said = str(error).partition("\n")[0].rstrip(".")
+        reason = str(error).partition("\n")[0].rstrip(".")
         raise pytest.UsageError(
-            f"hidden case {case.name!r}: {exercise.entry} has no result for {shapes}: {said}."
+            f"hidden case {case.name!r}: {exercise.entry} has no result for {shapes}: {reason}."
         ) from None
 
 

@@ -230,21 +230,21 @@ def _leave(*_) -> None:
 def _forked_torch_fork_server(ours: socket.socket) -> TorchForkServer:
     """Forks and returns a torch fork server, which has this process's torch and none of its sockets and pipes."""
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    errors, told = os.pipe()
+    errors, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             from grader.forkservers.torch_forkserver import serve
 
             os.setsid()
-            os.dup2(told, 2)
-            for descriptor in (ours.fileno(), control.fileno(), told, errors):
+            os.dup2(writer, 2)
+            for descriptor in (ours.fileno(), control.fileno(), writer, errors):
                 os.close(descriptor)
             serve(theirs)
         finally:
             os._exit(1)
     theirs.close()
-    os.close(told)
+    os.close(writer)
     return TorchForkServer(ForkedProcess(pid), control, errors)
 
 

@@ -71,8 +71,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if lesson := _lesson_alone(named):
         early_config.stash[LESSON] = lesson
     if folders := _folders(named):
-        if said := missing():
-            raise _refused(said)
+        if lack := missing():
+            raise _refused(lack)
         _refuse_files_that_run(folders, early_config)
         early_config.known_args_namespace.noconftest = True
         sys.path[:] = [entry for entry in sys.path if entry and Folder.containing(Path(entry)) is None]
@@ -197,7 +197,7 @@ def _folders(args: list[str]) -> list[Folder]:
 def _refuse_misspelt(args: list[str]) -> None:
     """Raises UsageError for what is missing in exercises/, and names the exercise that is meant, as pytest cannot."""
     for path in (Path(arg.partition("::")[0]) for arg in args):
-        named = next((one for one in (path, *path.parents) if one.parent.name == "exercises"), None)
+        named = next((folder for folder in (path, *path.parents) if folder.parent.name == "exercises"), None)
         if path.exists() or named is None or not named.parent.is_dir():
             continue
         if not (folders := all_folders(named.resolve().parent.parent)):  # the folder exercises/ of another project
@@ -220,16 +220,16 @@ def _lesson_alone(args: list[str]) -> Folder | None:
 
 def _named(args: list[str]) -> list[Folder]:
     """Returns the exercises and lessons that arguments name, each once; none if an argument names anything else."""
-    found: dict[str, Folder] = {}
+    folders: dict[str, Folder] = {}
     for arg in args:
         path = Path(arg.partition("::")[0])
         if path.name == "exercises" and path.is_dir():
-            found |= {folder.id: folder for folder in all_folders(path.resolve().parent)}
+            folders |= {folder.id: folder for folder in all_folders(path.resolve().parent)}
         elif path.exists() and (folder := Folder.containing(path)):
-            found[folder.id] = folder
+            folders[folder.id] = folder
         elif path.exists():
             return []
-    return list(found.values())
+    return list(folders.values())
 
 
 def _test_file(arg: str) -> str:

@@ -36,7 +36,7 @@ def as_json(grading: Grading) -> dict:
         "medal": grading.medal,
         "message": "\n".join(grading.diagnosis.shown.lines) if grading.diagnosis else "",
         "cause": grading.diagnosis.verdict.id if grading.diagnosis else "",
-        "said": [one.to_json() for one in grading.diagnosis.shown.said] if grading.diagnosis else [],
+        "said": [said.to_json() for said in grading.diagnosis.shown.said] if grading.diagnosis else [],
         "tests": [
             {
                 "name": test.name,
@@ -47,7 +47,7 @@ def as_json(grading: Grading) -> dict:
                 "id": test.verdict.id,
                 "points": test.points,
                 "message": "\n".join(test.verdict.lines) or test.verdict.note,
-                "said": [one.to_json() for one in test.verdict.said],
+                "said": [said.to_json() for said in test.verdict.said],
                 "figures": test.verdict.figures,
             }
             for test in grading.results
@@ -79,10 +79,10 @@ def _fence(fence: Fence | None) -> dict | None:
 def _tiles(grading: Grading) -> dict | None:
     """Returns the map of the diagnosed failure; without it, as for a pass, the map with the most tiles, or None."""
     mapped = [(test, tiles) for test in grading.results if (tiles := test.shown.tiles)]
-    mapped = [one for one in mapped if one[0] is grading.diagnosis] or mapped
+    mapped = [pair for pair in mapped if pair[0] is grading.diagnosis] or mapped
     if not mapped:
         return None
-    test, tiles = max(mapped, key=lambda one: one[1].count)
+    test, tiles = max(mapped, key=lambda pair: pair[1].count)
     return {"test": test.name, **tiles.to_json()}
 
 

@@ -129,8 +129,8 @@ class Grading:
     @property
     def core_passed(self) -> bool:
         """True if all core tests were judged and the idea is right in each."""
-        asked = [test.core for test in self.results if test.core is not None]
-        return bool(asked) and len(asked) == self.core_tests and all(asked)
+        core = [test.core for test in self.results if test.core is not None]
+        return bool(core) and len(core) == self.core_tests and all(core)
 
     @property
     def medal(self) -> str:
@@ -156,20 +156,20 @@ class Grading:
         explanation that the other failing calls contradict is not told.
         """
         ordinary = any(test.verdict.wrong == ORDINARY and not test.hidden for test in self.failures)
-        told = [test for test in self.failures if not self._is_contradicted(test)]
-        return min(told or self.failures, key=lambda test: _directness(test, ordinary), default=None)
+        candidates = [test for test in self.failures if not self._is_contradicted(test)]
+        return min(candidates or self.failures, key=lambda test: _directness(test, ordinary), default=None)
 
     def _is_contradicted(self, test: TestResult) -> bool:
-        others = (one.verdict for one in self.failures if one is not test and not one.hidden)
+        others = (failure.verdict for failure in self.failures if failure is not test and not failure.hidden)
         return is_contradicted(test.verdict, others)
 
     def conclude(self) -> None:
         """Adds to the diagnosis of values that nothing explains how small a step leads from a right call to a wrong."""
         diagnosis, history = self.diagnosis, self.run.history
         if diagnosis is not None and diagnosis.verdict.kind == "values" and not diagnosis.hidden:
-            open_ones = [one.verdict for one in self.failures if not one.hidden]
-            alike = [one for one in open_ones if one.wrong == diagnosis.verdict.wrong]
-            wrong = [trial for one in alike if (trial := history.trial_of(one)) is not None]
+            open_ones = [failure.verdict for failure in self.failures if not failure.hidden]
+            alike = [verdict for verdict in open_ones if verdict.wrong == diagnosis.verdict.wrong]
+            wrong = [trial for verdict in alike if (trial := history.trial_of(verdict)) is not None]
             right = history.right_trials[: self.right_in_the_open]
             diagnosis.verdict.said += filter(None, [smallest_step(right, wrong)])
 
@@ -186,10 +186,10 @@ class Grading:
             (trial, verdict.kind == "memory")
             for trial, verdict in history.failures if any(verdict is one for one in of_values)
         ]  # fmt: skip
-        found = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
-        if found is not None:
-            mend.add_to(diagnosis.verdict, found.line, found.kinds, found.calls, found.of, self.run.submission)
-            self.edits = mend.told(found.edits, found.line, found.by_edit, found.of, self.run.submission)
+        mends = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
+        if mends is not None:
+            mend.add_to(diagnosis.verdict, mends.line, mends.kinds, mends.calls, mends.of, self.run.submission)
+            self.edits = mend.told(mends.edits, mends.line, mends.by_edit, mends.of, self.run.submission)
 
     @property
     def points(self) -> tuple[float, float]:
@@ -269,8 +269,8 @@ class Session:
 
     def _told(self, item: pytest.Function, verdict: Verdict) -> str:
         """Returns the text of a test in pytest's own report. A failure of the file as a whole is told once."""
-        told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
-        if verdict.kind == "file" and told:
+        is_told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
+        if verdict.kind == "file" and is_told:
             return "The file as a whole, as told above."
         return "\n".join(verdict.lines) or verdict.outcome
 
@@ -298,7 +298,7 @@ class Session:
     def pytest_itemcollected(self, item: pytest.Function) -> None:
         grading = self._grading(item)
         if not grading.tests:  # all of the file count, however few of them are asked for
-            every = [one for one in item.parent.collect() if isinstance(one, pytest.Function)]  # type: ignore[union-attr]
+            every = [function for function in item.parent.collect() if isinstance(function, pytest.Function)]  # type: ignore[union-attr]
             grading.tests, grading.core_tests = len(every), sum(map(is_core, every))
 
     @pytest.hookimpl(tryfirst=True)
@@ -427,10 +427,10 @@ def _folder_of(item: pytest.Function) -> Folder:
 
 def _with_torch(device: Device | str, wanted: str) -> Device | str:
     """Returns the GPU if torch can use it, else why not. Raises UsageError if not and `wanted` is "cuda"."""
-    found = device_here() if isinstance(device, Device) else device
-    if wanted == "cuda" and not isinstance(found, Device):
-        raise pytest.UsageError(f"--device cuda: {found}. Next: course doctor")
-    return found
+    gpu = device_here() if isinstance(device, Device) else device
+    if wanted == "cuda" and not isinstance(gpu, Device):
+        raise pytest.UsageError(f"--device cuda: {gpu}. Next: course doctor")
+    return gpu
 
 
 def _core_of(verdict: Verdict, judge: Judge | None) -> bool:

@@ -223,7 +223,7 @@ def _next(grading: Grading) -> str:
     following = _following(grading)
     if following is None:
         return ALL_PASSED if _is_known(grading) else LAST
-    ids = [one.id for one in all_folders(folder.root)]
+    ids = [exercise.id for exercise in all_folders(folder.root)]
     left_out = ", which is still open" if ids.index(following.id) < ids.index(folder.id) else ""
     return f"Next: {following.id}{left_out}. Open {_shown(following.path / 'README.md')}"
 

@@ -31,34 +31,34 @@ class Weighed:
 def weighed(grading: Grading) -> list[Weighed]:
     """Returns the explanations that fit some failed test, that which is told first, then those that fit most."""
     failures = [test for test in grading.failures if not test.hidden]
-    told = grading.diagnosis
-    if told is None or told.hidden:
+    diagnosis = grading.diagnosis
+    if diagnosis is None or diagnosis.hidden:
         return []
-    in_order = sorted(failures, key=lambda test: test is told)  # what is told is quoted as it is told
+    in_order = sorted(failures, key=lambda test: test is diagnosis)  # what is told is quoted as it is told
     texts = {_own(test): test.verdict.lines[0] for test in in_order if test.verdict.said}
     for test in in_order:
         texts |= {candidate: one_line(said.text) for candidate, said in test.verdict.fitting.items()}
-    found = []
+    explanations = []
     for candidate, text in texts.items():
         fits = [test.title for test in failures if candidate in (_own(test), *test.verdict.fitting)]
         against = [test.title for test in failures if candidate in test.verdict.refuted]
-        lost = "" if candidate == _own(told) else _why_lost(candidate, failures, told)
-        found.append(Weighed(candidate, text, fits, against, lost))
-    return sorted(found, key=lambda one: (one.lost != "", -len(one.fits)))
+        lost = "" if candidate == _own(diagnosis) else _why_lost(candidate, failures, diagnosis)
+        explanations.append(Weighed(candidate, text, fits, against, lost))
+    return sorted(explanations, key=lambda one: (one.lost != "", -len(one.fits)))
 
 
 def as_lines(grading: Grading) -> Iterator[str]:
     """Yields the lines of the report."""
-    found = weighed(grading)
-    if not found:
+    explanations = weighed(grading)
+    if not explanations:
         yield "No explanation was weighed: nothing failed that a learner may read about."
         return
     yield "Explanations that were weighed, by the ids of their sentences:"
-    for one in found:
-        yield f"{one.candidate}: {one.lost or 'told'}"
-        yield f"    {one.text}"
-        yield f"    fits {_tests(one.fits)}; contradicted by {_tests(one.against)}"
-    fitting = {one.candidate for one in found}
+    for explanation in explanations:
+        yield f"{explanation.candidate}: {explanation.lost or 'told'}"
+        yield f"    {explanation.text}"
+        yield f"    fits {_tests(explanation.fits)}; contradicted by {_tests(explanation.against)}"
+    fitting = {explanation.candidate for explanation in explanations}
     refuted = {one for test in grading.failures if not test.hidden for one in test.verdict.refuted} - fitting
     if refuted:
         yield f"Fit no failed test: {', '.join(sorted(refuted))}"
@@ -75,7 +75,7 @@ def _why_lost(candidate: str, failures: list[TestResult], told: TestResult) -> s
     if not own:
         earlier = {_own(test) for test in failures if candidate in test.verdict.fitting}
         return f"not told, for where it fits another fits that comes before it: {', '.join(sorted(earlier))}"
-    others = {id(test): [one.verdict for one in failures if one is not test] for test in own}
+    others = {id(test): [failure.verdict for failure in failures if failure is not test] for test in own}
     if all(is_contradicted(test.verdict, others[id(test)]) for test in own):
         return "dropped, for other failed tests contradict it, or nothing explains them"
     if min(test.verdict.rank for test in own) > told.verdict.rank:

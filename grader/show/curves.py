@@ -53,17 +53,17 @@ class Curves:
     @property
     def medals_told(self) -> str:
         """The medal rates: "At n = 32 768 silver begins at 3 762 GB/s and gold at 4 055 GB/s; ...", or ""."""
-        told = " and ".join(f"{name} {'at' if place else 'begins at'} {rate_text(rate, self.unit)}"
+        begins = " and ".join(f"{name} {'at' if place else 'begins at'} {rate_text(rate, self.unit)}"
                             for place, (name, rate) in enumerate(self.medal_rates.items()))  # fmt: skip
-        return f"At n = {number_text(self.sizes[-1])} {told}; pytest gives the medal." if told else ""
+        return f"At n = {number_text(self.sizes[-1])} {begins}; pytest gives the medal." if begins else ""
 
     @property
     def summary(self) -> str:
         """The rates at the largest size: "At n = 32 768: yours 4 173 GB/s, solution 4 180 GB/s, copy 4 260 GB/s."."""
         if not self.sizes:
             return "Nothing was measured."
-        told = (f"{name} {rate_text(rates[-1], self.unit)}" for name, rates in self.rates.items())
-        return f"At n = {number_text(self.sizes[-1])}: {', '.join(told)}."
+        fastest = (f"{name} {rate_text(rates[-1], self.unit)}" for name, rates in self.rates.items())
+        return f"At n = {number_text(self.sizes[-1])}: {', '.join(fastest)}."
 
     @property
     def caption(self) -> str:

@@ -67,9 +67,9 @@ def _grid_svg(grid: Grid, y: int) -> str:
 def _cell_svg(grid: Grid, row: int, column: int, x: int, y: int) -> str:
     programs = grid.of(row, column)
     paint = f'style="fill: hsl({HUES[sum(programs[0]) % len(HUES)]} 60% 86%)"' if programs else 'class="nobody"'
-    told = ", ".join(str(tuple(program)) for program in programs) or "no program"
+    names = ", ".join(str(tuple(program)) for program in programs) or "no program"
     return (
-        f'<g><title>{escape(told)}</title><rect {paint} x="{x}" y="{y}" width="{CELL}" height="{CELL}"/>'
+        f'<g><title>{escape(names)}</title><rect {paint} x="{x}" y="{y}" width="{CELL}" height="{CELL}"/>'
         f'<text x="{x + CELL / 2}" y="{y + CELL / 2}">{escape(short(programs))}</text></g>'
     )
 

@@ -28,9 +28,11 @@ def plain_sides(axes: Axes, colour: str, ink: str) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def page_svg(figure: Figure, name: str, said: str) -> str:
-    """Returns an <svg> element, without fonts or scripts. `name` sets its ids apart from others on the page; `said`
-    describes it to screen readers."""
+def page_svg(figure: Figure, name: str, description: str) -> str:
+    """Returns an <svg> element, without fonts or scripts.
+
+    `name` sets its ids apart from others on the page; `description` is for screen readers.
+    """
     text = io.StringIO()
     figure.savefig(text, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
     svg = text.getvalue()
@@ -41,4 +43,4 @@ def page_svg(figure: Figure, name: str, said: str) -> str:
     svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", svg).replace("*{", ".chart *{")
     svg = re.sub(r"font-family: [^;\"]*; ?", "", svg)  # the page chooses
     svg = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", svg)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(said)}" class="chart" ', 1)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" class="chart" ', 1)

@@ -44,8 +44,8 @@ def throughput_svg(speed: MeasuredSpeeds, name: str) -> str:
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
         axes.set_xlabel(f"of the ceiling; the dashed line is what is needed, {100 * speed.gate:.0f} %", color=INK)
         plain_sides(axes, QUIET, INK)
-        told = ", ".join(f"{label} {speed.rate_text(rate)}" for label, rate in bars)
-        return page_svg(figure, name, f"Throughput: {told}; {speed.needed} of the ceiling")
+        rates_in_words = ", ".join(f"{label} {speed.rate_text(rate)}" for label, rate in bars)
+        return page_svg(figure, name, f"Throughput: {rates_in_words}; {speed.needed} of the ceiling")
 
 
 # ---- over size ------------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def summary(tiles: TileMap) -> str:
 
 def _tile_svg(tiles: TileMap, row: int, column: int, box: tuple[float, float, float, float]) -> str:
     tile, (x, y, width, height) = tiles.tiles[row][column], box
-    told = description(tiles, row, column)
+    title = description(tiles, row, column)
     element = f"{tiles.name}[{', '.join(map(str, tile.element))}]"
     data = {"element": element, "yours": tile.yours, "expected": tile.expected, "row": row, "column": column}
     attributes = " ".join(f'data-{name}="{escape(str(value))}"' for name, value in data.items())
@@ -70,8 +70,8 @@ def _tile_svg(tiles: TileMap, row: int, column: int, box: tuple[float, float, fl
     label = _label(tile, width, height)
     text = f'<text x="{x + width / 2:.1f}" y="{y + height / 2:.1f}">{label}</text>' if label else ""
     return (
-        f'<g class="tile {tile.state}" tabindex="0" role="img" aria-label="{escape(told)}" {attributes}>'
-        f"<title>{escape(told)}</title>"
+        f'<g class="tile {tile.state}" tabindex="0" role="img" aria-label="{escape(title)}" {attributes}>'
+        f"<title>{escape(title)}</title>"
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2"/>{cross}{text}</g>'
     )
 

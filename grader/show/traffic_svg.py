@@ -45,5 +45,5 @@ def traffic_svg(moved: list[Moved], name: str) -> str:
         axes.set_xlim(0, 1.3 * max(1.0, *(bar.times for bar in moved)))
         axes.set_xlabel("times its size; the dashed line is the least possible", color=INK)
         plain_sides(axes, QUIET, INK)
-        said = ", ".join(f"{bar.label} {bar.times:.3g} times" for bar in moved)
-        return page_svg(figure, name, f"{said}; the least possible is once each")
+        description = ", ".join(f"{bar.label} {bar.times:.3g} times" for bar in moved)
+        return page_svg(figure, name, f"{description}; the least possible is once each")

@@ -46,7 +46,7 @@ class Branch:
     @property
     def key(self) -> tuple[tuple[int, int, bool], ...]:
         """What another branch with the same conditions has, too: both arms of a condition that is looked at twice."""
-        return tuple((id(one.node), id(one.scope), one.holds) for one in self.conditions)
+        return tuple((id(condition.node), id(condition.scope), condition.holds) for condition in self.conditions)
 
     def missing(self, facts: CallFacts) -> Any:
         """Returns the number of conditions that do not hold in a call; an array for a call whose sizes are arrays.
@@ -55,10 +55,10 @@ class Branch:
         """
         reading, count = Reading(facts, self.budget), np.int64(0)
         with np.errstate(all="ignore"):
-            for one in self.conditions:
-                value = reading.value(one.node, one.scope)
+            for condition in self.conditions:
+                value = reading.value(condition.node, condition.scope)
                 if is_number(value):
-                    count = count + (np.asarray(value, bool) != one.holds)
+                    count = count + (np.asarray(value, bool) != condition.holds)
         return count
 
 
@@ -139,16 +139,16 @@ class _Branches:
         return under, changed
 
     def _of_expression(self, node: ast.expr, scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
-        for one in ast.walk(node):
+        for inner in ast.walk(node):
             self._nodes += 1
             if self._is_enough:
                 return
-            if isinstance(one, ast.Compare | ast.BoolOp):
-                self._both_ways(one, scope, under)
-            elif isinstance(one, ast.IfExp):
-                self._both_ways(one.test, scope, under)
-            elif isinstance(one, ast.Call):
-                self._of_call(one, scope, under, depth)
+            if isinstance(inner, ast.Compare | ast.BoolOp):
+                self._both_ways(inner, scope, under)
+            elif isinstance(inner, ast.IfExp):
+                self._both_ways(inner.test, scope, under)
+            elif isinstance(inner, ast.Call):
+                self._of_call(inner, scope, under, depth)
 
     def _of_call(self, call: ast.Call, scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
         launched = call.func.value if isinstance(call.func, ast.Subscript) else call.func
@@ -172,9 +172,9 @@ def _conditions(node: ast.expr, scope: NamesAt, holds: bool) -> list[Needed]:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return _conditions(node.operand, scope, not holds)
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) == holds:
-        return [one for part in node.values for one in _conditions(part, scope, holds)]
+        return [condition for part in node.values for condition in _conditions(part, scope, holds)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd if holds else ast.BitOr):
-        return [one for part in (node.left, node.right) for one in _conditions(part, scope, holds)]
+        return [condition for part in (node.left, node.right) for condition in _conditions(part, scope, holds)]
     return [Needed(node, scope, holds)]
 
 
@@ -196,7 +196,7 @@ def _blocks_in(statement: ast.stmt) -> list[list[ast.stmt]]:
 
 
 def _parameters(function: Function) -> list[str]:
-    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    return [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
 
 
 def _argument(name: str) -> Binding:
@@ -223,13 +223,13 @@ def _item(of: Binding, place: int) -> Binding:
 def _passed(function: Function, call: ast.Call, scope: NamesAt) -> dict[str, Binding]:
     """Returns what a function's parameters stand for in a call: its arguments and, for the others, the defaults."""
     names, defaults = _parameters(function), function.args.defaults
-    found = {own: _expression(node, scope) for own, node in zip(reversed(names), reversed(defaults), strict=False)}
+    values = {own: _expression(node, scope) for own, node in zip(reversed(names), reversed(defaults), strict=False)}
 
     def every(reading: Reading) -> tuple[Any, ...]:
         return tuple(reading.items(call.args, scope)[0])
 
-    found |= {own: _or_else(_item(every, place), found.get(own)) for place, own in enumerate(names)}
-    return found | {one.arg: _expression(one.value, scope) for one in call.keywords if one.arg}
+    values |= {own: _or_else(_item(every, place), values.get(own)) for place, own in enumerate(names)}
+    return values | {keyword.arg: _expression(keyword.value, scope) for keyword in call.keywords if keyword.arg}
 
 
 def _or_else(binding: Binding, other: Binding | None) -> Binding:
@@ -274,14 +274,14 @@ def _unpacked(
     target: ast.Tuple, value: ast.expr | None, scope: NamesAt, replaceable: bool
 ) -> Iterator[tuple[str, Binding]]:
     whole = _expression(value or target, scope)
-    for place, one in enumerate(target.elts):
-        if not isinstance(one, ast.Name):
+    for place, element in enumerate(target.elts):
+        if not isinstance(element, ast.Name):
             continue
         if value is None:
-            yield one.id, _unknown
+            yield element.id, _unknown
         elif isinstance(value, ast.GeneratorExp | ast.ListComp):  # made alike: what its loop counts is unknown
-            yield one.id, _expression(value.elt, scope)
+            yield element.id, _expression(value.elt, scope)
         elif replaceable and isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
-            yield one.id, _constant_of(one.id, value.elts[place], scope)
+            yield element.id, _constant_of(element.id, value.elts[place], scope)
         else:
-            yield one.id, _item(whole, place)
+            yield element.id, _item(whole, place)

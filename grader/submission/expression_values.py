@@ -98,18 +98,18 @@ class Reading:
     def items(self, nodes: Sequence[ast.expr], scope: NamesAt) -> tuple[list[Any], bool]:
         """Returns the values of several expressions, and True; up to an expression with a star whose number of values
         is not known, and False."""
-        found: list[Any] = []
+        items: list[Any] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
                 several = self.value(node.value, scope)
                 if type(several) is not tuple:
-                    return found, False
-                found += several
+                    return items, False
+                items += several
             else:
-                found.append(self.value(node, scope))
-            if len(found) > MOST_ITEMS:
-                return found, False
-        return found, True
+                items.append(self.value(node, scope))
+            if len(items) > MOST_ITEMS:
+                return items, False
+        return items, True
 
 
 def is_number(value: Any) -> bool:
@@ -119,7 +119,7 @@ def is_number(value: Any) -> bool:
 def _bounded(value: Any) -> Any:
     """Returns the value; UNKNOWN for a number that is too large, and for a tuple of more than single values."""
     if type(value) is tuple:
-        return value if len(value) <= MOST_ITEMS and not any(isinstance(one, tuple) for one in value) else UNKNOWN
+        return value if len(value) <= MOST_ITEMS and not any(isinstance(item, tuple) for item in value) else UNKNOWN
     return UNKNOWN if isinstance(value, int) and abs(value) > MOST else value
 
 
@@ -138,8 +138,8 @@ def _constant(reading: Reading, node: ast.Constant, scope: NamesAt) -> Any:
 
 
 def _sequence(reading: Reading, node: ast.Tuple | ast.List, scope: NamesAt) -> Any:
-    found, is_whole = reading.items(node.elts, scope)
-    return tuple(found) if is_whole else UNKNOWN
+    items, is_whole = reading.items(node.elts, scope)
+    return tuple(items) if is_whole else UNKNOWN
 
 
 def _attribute(reading: Reading, node: ast.Attribute, scope: NamesAt) -> Any:
@@ -147,8 +147,8 @@ def _attribute(reading: Reading, node: ast.Attribute, scope: NamesAt) -> Any:
         return node.attr
     value = reading.value(node.value, scope)
     if isinstance(value, TensorFacts):
-        found = {"shape": value.shape, "dtype": value.dtype or UNKNOWN, "ndim": len(value.shape)}
-        return found.get(node.attr, UNKNOWN)
+        attributes = {"shape": value.shape, "dtype": value.dtype or UNKNOWN, "ndim": len(value.shape)}
+        return attributes.get(node.attr, UNKNOWN)
     return value if node.attr == "element_ty" and isinstance(value, str) else UNKNOWN
 
 
@@ -156,7 +156,7 @@ def _subscript(reading: Reading, node: ast.Subscript, scope: NamesAt) -> Any:
     value = reading.value(node.value, scope)
     if isinstance(node.slice, ast.Slice):
         ends = [one and reading.value(one, scope) for one in (node.slice.lower, node.slice.upper, node.slice.step)]
-        place: Any = slice(*ends) if all(type(one) in (int, type(None)) for one in ends) else UNKNOWN
+        place: Any = slice(*ends) if all(type(end) in (int, type(None)) for end in ends) else UNKNOWN
     else:
         place = reading.value(node.slice, scope)
     return value[place] if type(value) is tuple and type(place) in (int, slice) else UNKNOWN
@@ -181,7 +181,7 @@ def _unary(reading: Reading, node: ast.UnaryOp, scope: NamesAt) -> Any:
 
 
 def _comparison(reading: Reading, node: ast.Compare, scope: NamesAt) -> Any:
-    values = [reading.value(one, scope) for one in (node.left, *node.comparators)]
+    values = [reading.value(part, scope) for part in (node.left, *node.comparators)]
     holds: Any = True
     for op, left, right in zip(node.ops, values, values[1:]):
         if type(op) not in COMPARISONS or not _can_be_compared(left, right):
@@ -212,7 +212,7 @@ def _joined(reading: Reading, node: ast.BoolOp, scope: NamesAt) -> Any:
     """Returns the truth of `and` and `or`; it may be known where some of its parts are not."""
     decides = isinstance(node.op, ast.Or)
     join = np.logical_or if decides else np.logical_and
-    values = [reading.value(one, scope) for one in node.values]
+    values = [reading.value(part, scope) for part in node.values]
     known = [value for value in values if is_number(value) or value is None]
     if len(known) == len(values):
         return join.reduce(np.broadcast_arrays(*(np.asarray(value, bool) for value in known)))
@@ -233,17 +233,17 @@ def _choice(reading: Reading, node: ast.IfExp, scope: NamesAt) -> Any:
 
 def _call(reading: Reading, node: ast.Call, scope: NamesAt) -> Any:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    given, is_whole = reading.items(node.args, scope)
+    arguments, is_whole = reading.items(node.args, scope)
     if not is_whole:
         return UNKNOWN
     if name in MAKE_TENSORS:
-        named = {one.arg: reading.value(one.value, scope) for one in node.keywords if one.arg}
-        return _made(name, given, named)
+        named = {keyword.arg: reading.value(keyword.value, scope) for keyword in node.keywords if keyword.arg}
+        return _made(name, arguments, named)
     if name in OF_TENSORS and isinstance(node.func, ast.Attribute) and not node.keywords:
         value = reading.value(node.func.value, scope)
-        return OF_TENSORS[name](value, *given) if isinstance(value, TensorFacts) else UNKNOWN
-    if name in FUNCTIONS and given and all(map(is_number, given)):
-        return FUNCTIONS[name](*given)
+        return OF_TENSORS[name](value, *arguments) if isinstance(value, TensorFacts) else UNKNOWN
+    if name in FUNCTIONS and arguments and all(map(is_number, arguments)):
+        return FUNCTIONS[name](*arguments)
     return UNKNOWN
 
 
@@ -275,13 +275,13 @@ OF_TENSORS: dict[str, Callable[..., Any]] = {
 MAKE_TENSORS = ("empty", "zeros", "ones", "empty_like", "zeros_like")
 
 
-def _made(name: str, given: list[Any], named: Mapping[str, Any]) -> Any:
+def _made(name: str, arguments: list[Any], named: Mapping[str, Any]) -> Any:
     """Returns the facts of a new tensor, which is contiguous."""
     dtype = named.get("dtype", "")
     if name.endswith("_like"):
-        like = given[0]
+        like = arguments[0]
         return contiguous_facts(like.shape, dtype or like.dtype) if isinstance(like, TensorFacts) else UNKNOWN
-    shape = given[0] if len(given) == 1 and type(given[0]) is tuple else tuple(given)
+    shape = arguments[0] if len(arguments) == 1 and type(arguments[0]) is tuple else tuple(arguments)
     if len(shape) > MOST_DIMENSIONS or not all(map(is_number, shape)):
         return UNKNOWN
     return contiguous_facts(shape, dtype if isinstance(dtype, str) else "")
@@ -297,14 +297,14 @@ def _next_power_of_2(number: Any) -> Any:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cdiv": lambda a, b: -(-a // b), "constexpr": lambda a: a, "next_power_of_2": _next_power_of_2,
-    "min": lambda *given: _least(given), "minimum": lambda a, b: _least((a, b)),
-    "max": lambda *given: -_least([-one for one in given]), "maximum": lambda a, b: -_least((-a, -b)),
+    "min": lambda *values: _least(values), "minimum": lambda a, b: _least((a, b)),
+    "max": lambda *values: -_least([-value for value in values]), "maximum": lambda a, b: -_least((-a, -b)),
 }  # fmt: skip
 
 
-def _least(given: Sequence[Any]) -> Any:
-    whole = all(isinstance(one, int) for one in given)
-    return min(given) if whole else np.minimum.reduce(np.broadcast_arrays(*given))
+def _least(values: Sequence[Any]) -> Any:
+    whole = all(isinstance(value, int) for value in values)
+    return min(values) if whole else np.minimum.reduce(np.broadcast_arrays(*values))
 
 
 READERS: dict[type, Callable[[Reading, Any, NamesAt], Any]] = {

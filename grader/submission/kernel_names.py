@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from grader.sentences import Said, Sentence
-from grader.submission.kernel_words import BUILTINS, SAID_IN_KERNELS, TORCH_DTYPES
 from grader.submission.nodes import Node, last_line
 from grader.submission.public_names import MODULES, members
 
@@ -55,6 +54,32 @@ LEADS_ELSEWHERE = frozenset({
 SINGLE = (None, True, False)  # of which Python has one object each
 
 NOT_ALLOWED = "Line {line}: {what} is not allowed in {body}. "
+# The compiler knows these, and a constexpr function takes Python's. Other names lead anywhere, or nowhere in a kernel.
+BUILTINS = frozenset({
+    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "int", "isinstance", "len", "list", "map",
+    "max", "min", "pow", "print", "range", "reversed", "round", "set", "slice", "sorted", "str", "sum", "super",
+    "tuple", "zip", "None", "True", "False", "Ellipsis", "NotImplemented",
+})  # fmt: skip
+
+# torch's names of dtypes -> the names of tl
+TORCH_DTYPES = {
+    "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
+    "float64": "float64", "double": "float64", "bool": "int1", "uint8": "uint8", "int8": "int8", "int16": "int16",
+    "int32": "int32", "int": "int32", "int64": "int64", "long": "int64",
+}  # fmt: skip
+
+# The word of torch, of NumPy or of a beginner -> how a kernel says it.
+SAID_IN_KERNELS = {
+    "bfloat16": "x.to(tl.bfloat16)", "bf16": "tl.bfloat16", "bmm": "tl.dot(a, b)",
+    "clamp": "tl.clamp(x, min, max)", "double": "x.to(tl.float64)", "empty": "tl.zeros(shape, dtype)",
+    "expand": "x[:, None] or x[None, :]", "float": "x.to(tl.float32)", "fp16": "tl.float16", "fp32": "tl.float32",
+    "fp64": "tl.float64", "half": "x.to(tl.float16)", "int": "x.to(tl.int32)", "long": "x.to(tl.int64)",
+    "masked_fill": "tl.where(mask, a, b)", "matmul": "tl.dot(a, b)", "mean": "tl.sum(x, 0) over their number",
+    "mm": "tl.dot(a, b)", "newaxis": "None, as in x[:, None]", "outer": "a column times a row, [:, None] "
+    "and [None, :]", "pow": "x * x", "relu": "tl.where, or tl.maximum", "silu": "x * tl.sigmoid(x)", "square": "x * x",
+    "stride": "an argument of the kernel, as stride_xm", "t": "tl.trans(x)", "tanh": "made of tl.exp",
+    "transpose": "tl.trans(x)", "unsqueeze": "x[:, None] or x[None, :]",
+}  # fmt: skip
 
 
 class KernelNames(Sentence):
@@ -99,8 +124,8 @@ def all_refused(tree: ast.Module) -> list[Refused]:
     """Returns what the compiler's functions name and may not use, in the order of the text, MOST_REFUSED at most."""
     names = FileNames(tree)
     found: dict[tuple[int, int, str], Refused] = {}  # so that the same place in two bodies is named once
-    for one in chain.from_iterable(_Body(names, body).refused() for body in names.bodies):
-        found[one.line, one.column, one.sentence.text] = one
+    for name in chain.from_iterable(_Body(names, body).refused() for body in names.bodies):
+        found[name.line, name.column, name.sentence.text] = name
         if len(found) == MOST_REFUSED:
             break
     return sorted(found.values(), key=lambda refused: (refused.line, refused.column))
@@ -140,22 +165,22 @@ class FileNames:
         return self.decorator(function, path) is not None
 
     def _imported(self) -> dict[str, str]:
-        found = {}
+        paths = {}
         for node in self.nodes:
             if isinstance(node, ast.Import):
                 for name in node.names:
                     top = name.name.partition(".")[0]
-                    found[name.asname or top] = name.name if name.asname else top
+                    paths[name.asname or top] = name.name if name.asname else top
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
+                paths |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
         for node in self.nodes:  # jit = triton.jit
             if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Attribute, ast.Name)):
                 stored = [target.id for target in node.targets if isinstance(target, ast.Name)]
-                if _first_name(node.value) in found:
-                    self.imported = found
+                if _first_name(node.value) in paths:
+                    self.imported = paths
                     path = self.path(node.value)
-                    found |= {name: path for name in stored if path in ("triton.jit", *CONSTEXPR_FUNCTIONS)}
-        return found
+                    paths |= {name: path for name in stored if path in ("triton.jit", *CONSTEXPR_FUNCTIONS)}
+        return paths
 
     def _fields(self) -> set[str]:
         """Returns the fields of the file's own classes: a tuple with names is an argument like others."""
@@ -166,13 +191,13 @@ class FileNames:
     def _named_tuples(self) -> dict[str, list[str]]:
         """Returns the fields of class Pair(NamedTuple) and Pair = namedtuple("Pair", "x y"), which kernels may make
         too."""
-        found = {}
+        classes = {}
         for node in self.nodes:
             if isinstance(node, ast.ClassDef) and [self.path(base) for base in node.bases] == ["typing.NamedTuple"]:
-                found[node.name] = _annotated(node)
+                classes[node.name] = _annotated(node)
             elif isinstance(node, ast.Assign) and (fields := self.namedtuple_fields(node.value)):
-                found |= {target.id: fields for target in node.targets if isinstance(target, ast.Name)}
-        return found
+                classes |= {target.id: fields for target in node.targets if isinstance(target, ast.Name)}
+        return classes
 
     def namedtuple_fields(self, node: ast.expr) -> list[str]:
         """Returns the fields of namedtuple("Pair", "x y"); [] for anything else."""
@@ -302,7 +327,7 @@ class _Body:
     def _no_value_has(self, node: Node, name: str) -> Refused:
         if name in SAID_IN_KERNELS:
             return self._refuse(KernelNames.IN_KERNELS, node, f".{name}", instead=SAID_IN_KERNELS[name])
-        if near := next((one for one in OF_TILES | OF_VALUES if one.lower() == name.lower()), ""):
+        if near := next((method for method in OF_TILES | OF_VALUES if method.lower() == name.lower()), ""):
             return self._refuse(KernelNames.NO_SUCH_ATTRIBUTE, node, f".{name}", near=near)
         return self._refuse(KernelNames.ATTRIBUTE, node, f".{name}")
 
@@ -318,8 +343,8 @@ class _Body:
 
     def _refuse(self, sentence: KernelNames, node: Node, what: str, **evidence: str) -> Refused:
         line = last_line(node) if isinstance(node, ast.Attribute) else node.lineno  # the attribute stands at the end
-        said = sentence(line=line, what=_short(what), body=self.kind, **evidence)
-        return Refused(line, said, node.end_col_offset or 0)
+        words = sentence(line=line, what=_short(what), body=self.kind, **evidence)
+        return Refused(line, words, node.end_col_offset or 0)
 
 
 def _is_single(node: ast.expr) -> bool:

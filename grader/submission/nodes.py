@@ -36,17 +36,17 @@ def calls_in(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
 
 def statements_in(node: ast.AST) -> list[Node]:
     """Returns the statements and expressions in a node, in the order of the lines where they begin."""
-    return sorted((one for one in ast.walk(node) if isinstance(one, Node)), key=lambda one: one.lineno)
+    return sorted((inner for inner in ast.walk(node) if isinstance(inner, Node)), key=lambda inner: inner.lineno)
 
 
 def positional_parameters(function: ast.FunctionDef) -> list[str]:
     """Returns the names of the parameters that arguments without a name go to, in their order."""
-    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    return [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
 
 
 def all_parameters(function: ast.FunctionDef) -> list[str]:
     """Returns the names of the positional parameters, then of the keyword-only parameters."""
-    return positional_parameters(function) + [one.arg for one in function.args.kwonlyargs]
+    return positional_parameters(function) + [parameter.arg for parameter in function.args.kwonlyargs]
 
 
 def whole_number(node: ast.AST) -> int | None:

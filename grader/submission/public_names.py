@@ -37,7 +37,7 @@ def _public(module: str) -> frozenset[str]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
             items = getattr(node.value, "elts", [])
-            names = [one.value for one in items if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            names = [item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)]
             return frozenset(name for name in names if not _file_of(f"{module}.{name}").exists())
     return frozenset(n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"))
 

@@ -15,7 +15,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeGuard
 
-from grader.submission.nesting import MOST_LEVELS, line_nested_too_deep
 from grader.submission.nodes import (
     called_name,
     calls_in,
@@ -31,6 +30,8 @@ CONFLICT = "a merge has left both texts there: keep one, and remove the lines th
 MOST_NODES = 20_000  # of a file's syntax tree; the largest solution has 2127
 MOST_SHOWN = 60  # characters of an expression in a message
 LINE_END = re.compile(r"\r\n|\r|\n")
+# Code that reads a syntax tree recurses per level, and Python limits recursion.
+MOST_LEVELS = 100  # of nodes; the deepest of Triton's and torch's own files have 27
 
 
 @dataclass
@@ -150,7 +151,7 @@ def launches_of(tree: ast.Module) -> list[LaunchText]:
 def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tuple[int, int]]:
     """Returns (number, line) for each place in kernels where one of these numbers is written."""
     inner = (one for node in ast.walk(tree) if _is_kernel(node) for part in node.body for one in ast.walk(part))
-    written = [(whole_number(one), one.lineno) for one in inner if isinstance(one, ast.Constant)]
+    written = [(whole_number(constant), constant.lineno) for constant in inner if isinstance(constant, ast.Constant)]
     return [(number, line) for number, line in written if number is not None and number in numbers]
 
 
@@ -178,7 +179,7 @@ def constant_of_arange(tree: ast.Module, line: int) -> str:
     arguments = [*kernel.args.posonlyargs, *kernel.args.args, *kernel.args.kwonlyargs]
     constants = {one.arg for one in arguments if one.annotation and "constexpr" in ast.unparse(one.annotation)}
     for call in calls_in_line(tree, line, "arange"):
-        names = [node.id for one in call.args for node in ast.walk(one) if isinstance(node, ast.Name)]
+        names = [node.id for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Name)]
         if names and constants.issuperset(names):
             return names[-1]
     return ""
@@ -206,12 +207,12 @@ def descriptors_made(tree: ast.Module) -> list[MadeDescriptor]:
         of_tensor = names == ("TensorDescriptor", "from_tensor")
         if not of_tensor and names[1] not in ("TensorDescriptor", "make_tensor_descriptor"):
             continue
-        given: dict[int | str | None, ast.expr] = {keyword.arg: keyword.value for keyword in node.keywords}
-        given |= dict(enumerate(node.args))
-        tensor = given.get(0, given.get("tensor", given.get("base")))
-        block = given.get(1 if of_tensor else 3, given.get("block_shape"))
+        arguments: dict[int | str | None, ast.expr] = {keyword.arg: keyword.value for keyword in node.keywords}
+        arguments |= dict(enumerate(node.args))
+        tensor = arguments.get(0, arguments.get("tensor", arguments.get("base")))
+        block = arguments.get(1 if of_tensor else 3, arguments.get("block_shape"))
         made.append(MadeDescriptor(node.lineno, _short_text(tensor), _short_text(block)))
-    return sorted(made, key=lambda one: one.line)
+    return sorted(made, key=lambda descriptor: descriptor.line)
 
 
 def _names(function: ast.expr) -> tuple[str, str]:
@@ -246,14 +247,14 @@ def line_of_division(tree: ast.Module, line: int) -> int:
     statements = [node for node in ast.walk(kernel) if isinstance(node, ast.stmt)] if kernel is not None else []
     for node in sorted(statements, key=lambda node: node.lineno, reverse=True):
         parts = list(ast.walk(node.iter if isinstance(node, ast.For) else node))
-        stored = {one.id for one in parts if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        stored = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         here = covers(node, line) and not isinstance(node, ast.For | ast.FunctionDef)
         here |= isinstance(node, ast.For) and node.lineno == line
         if node.lineno > line or not here and not stored & used or isinstance(node, ast.FunctionDef):
             continue
-        if any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Div) for one in parts):
+        if any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) for part in parts):
             return node.lineno
-        used |= {one.id for one in parts if isinstance(one, ast.Name)}
+        used |= {part.id for part in parts if isinstance(part, ast.Name)}
     return 0
 
 
@@ -268,3 +269,11 @@ def builtin_at(tree: ast.Module, line: int, names: Collection[str]) -> str:
         if isinstance(call.func, ast.Name) and call.func.id in names and covers(call, line):
             return call.func.id
     return ""
+
+
+def line_nested_too_deep(tree: ast.Module) -> int:
+    """Returns the first line with a part that lies deeper than MOST_LEVELS; 0 where there is none."""
+    level: list[ast.AST] = [tree]
+    for _ in range(MOST_LEVELS):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return min((node.lineno for node in level if hasattr(node, "lineno")), default=0)

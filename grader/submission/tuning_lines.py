@@ -27,11 +27,11 @@ def line_of_config(tree: ast.Module, config: str) -> int:
 
     `config` is "BLOCK_M: 64, BLOCK_N: 128, num_warps: 4", as Triton writes it.
     """
-    given = sorted(part.rpartition(": ")[2] for part in config.split(", "))
+    settings = sorted(part.rpartition(": ")[2] for part in config.split(", "))
     rows = (node for node in ast.walk(tree) if isinstance(node, ast.Tuple | ast.List | ast.Call))
     numbers = [(row.lineno, _numbers(row)) for row in rows]
-    lines = [line for line, row in numbers if len(row) > 1 and row == given] or [
-        line for line, row in numbers if len(row) > 2 and not Counter(row) - Counter(given)
+    lines = [line for line, row in numbers if len(row) > 1 and row == settings] or [
+        line for line, row in numbers if len(row) > 2 and not Counter(row) - Counter(settings)
     ]
     return lines[0] if len(lines) == 1 else 0
 
@@ -40,9 +40,9 @@ def _numbers(row: ast.Tuple | ast.List | ast.Call) -> list[str]:
     """Returns the numbers of a tuple, a list or a triton.Config as texts, sorted; [] for anything else."""
     values = row.elts if not isinstance(row, ast.Call) else []
     if is_method_call(row, "Config"):
-        dictionaries = (one for one in row.args if isinstance(one, ast.Dict))
-        values = [one for each in dictionaries for one in each.values] + [one.value for one in row.keywords]
-    numbers = [whole_number(one) for one in values]
+        dictionaries = (arg for arg in row.args if isinstance(arg, ast.Dict))
+        values = [value for each in dictionaries for value in each.values] + [keyword.value for keyword in row.keywords]
+    numbers = [whole_number(value) for value in values]
     return sorted(map(str, numbers)) if None not in numbers else []
 
 
@@ -50,12 +50,12 @@ def name_of_pruning(tree: ast.Module) -> str:
     """Returns the name of the function that leaves configurations out, as prune_configs_by states it; "" where the text
     does not tell."""
     pairs = [pair for node in ast.walk(tree) if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values)]
-    found = [
+    names = [
         value.id
         for key, value in pairs
         if getattr(key, "value", "") == "early_config_prune" and isinstance(value, ast.Name)
     ]
-    return found[0] if len(found) == 1 else ""
+    return names[0] if len(names) == 1 else ""
 
 
 def function_of_key(tree: ast.Module) -> str:
@@ -105,7 +105,7 @@ def _asked_first(tree: ast.Module, value: ast.expr) -> ast.expr:
     """Returns the value that a name is assigned, alone or among several, and `f()` of `f() or ...`; else `value`."""
     if isinstance(value, ast.Name):
         for target, assigned in _assignments(tree):
-            if value.id in [getattr(one, "id", "") for one in getattr(target, "elts", [target])]:
+            if value.id in [getattr(element, "id", "") for element in getattr(target, "elts", [target])]:
                 value = assigned
                 break
     return value.values[0] if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or) else value
@@ -137,7 +137,7 @@ def _line(tree: ast.Module, scope: Scope, value: ast.expr, steps: int) -> int:
             for target, assigned in _assignments(where):
                 if isinstance(target, ast.Name) and target.id == value.id:
                     return _line(tree, where, assigned, steps - 1)
-                names = [getattr(one, "id", "") for one in getattr(target, "elts", ())]
+                names = [getattr(element, "id", "") for element in getattr(target, "elts", ())]
                 if value.id in names:
                     return _line_of_item(tree, where, assigned, names.index(value.id), steps - 1)
     if isinstance(value, ast.Call) and (function := _function(tree, value)) is not None:
@@ -158,11 +158,11 @@ def _line_of_item(tree: ast.Module, scope: Scope, value: ast.expr, place: int, s
 
 def _assignments(scope: Scope) -> list[tuple[ast.expr, ast.expr]]:
     """Returns the targets and values assigned in the body of a scope itself, the last first."""
-    found = []
+    assignments = []
     for node in scope.body:
         if isinstance(node, ast.Assign):
-            found += [(target, node.value) for target in node.targets]
-    return found[::-1]
+            assignments += [(target, node.value) for target in node.targets]
+    return assignments[::-1]
 
 
 def _function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
@@ -174,4 +174,4 @@ def _returned(function: ast.FunctionDef) -> ast.expr:
     """Returns the value of the function's last `return` that has a value; the constant None where there is none."""
     returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
     values = [(node.lineno, node.value) for node in returns if node.value is not None]
-    return max(values, key=lambda one: one[0])[1] if values else ast.Constant(None)
+    return max(values, key=lambda candidate: candidate[0])[1] if values else ast.Constant(None)

@@ -17,8 +17,8 @@ MOST_EXPONENT = 31
 def whole_numbers(tree: ast.Module) -> list[int]:
     """Returns each number of the text from 3 to 2**31 once, also as 1 << 17 or 2 * BLOCK; sorted."""
     names = _constants(tree)
-    found = {_value(node, names) for node in ast.walk(tree)}
-    return sorted(number for number in found if number is not None and 3 <= number <= MOST)
+    numbers = {_value(node, names) for node in ast.walk(tree)}
+    return sorted(number for number in numbers if number is not None and 3 <= number <= MOST)
 
 
 def _constants(tree: ast.Module) -> dict[str, int]:
@@ -35,8 +35,8 @@ def _constants(tree: ast.Module) -> dict[str, int]:
 
 def _bind(target: ast.expr, value: ast.expr, names: dict[str, int]) -> None:
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        for one, its in zip(target.elts, value.elts):
-            _bind(one, its, names)
+        for name, its in zip(target.elts, value.elts):
+            _bind(name, its, names)
     elif isinstance(target, ast.Name) and (number := _value(value, names)) is not None:
         names[target.id] = number
 

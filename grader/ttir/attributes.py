@@ -80,20 +80,20 @@ class _Reader:
         return False
 
     def dictionary(self, closing: str, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         if self.take(closing):
-            return found
+            return entries
         while True:
             kind, name = self.kinds[self.at], self.texts[self.at]
             if kind not in ("word", "string"):
                 raise BadText(f"an attribute's name is missing before {name[:60]!r}")
             self.at += 1
             name = string_of(name) if kind == "string" else name
-            if name in found:
+            if name in entries:
                 raise BadText(f"the attribute {name} is given twice")
-            found[name] = self.value(depth) if self.take("=") else True
+            entries[name] = self.value(depth) if self.take("=") else True
             if self.take(closing):
-                return found
+                return entries
             self.expect(",")
 
     def expect(self, mark: str) -> None:
@@ -101,13 +101,13 @@ class _Reader:
             raise BadText(f"{mark!r} is missing before {self.texts[self.at][:60]!r}")
 
     def list(self, depth: int) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         if self.take("]"):
-            return found
+            return items
         while True:
-            found.append(self.value(depth))
+            items.append(self.value(depth))
             if self.take("]"):
-                return found
+                return items
             self.expect(",")
 
     def value(self, depth: int) -> Any:
@@ -204,14 +204,14 @@ def dense_of(text: str, type: Type) -> Dense:
 
 
 def _elements(text: str) -> list[str]:
-    found, position, end = [], 0, len(text.rstrip())
+    elements, position, end = [], 0, len(text.rstrip())
     while position < end:
         match = _ELEMENT.match(text, position)
         if match is None:
             raise BadText(f"values that cannot be read: {text[position : position + 60]!r}")
-        found.append(match[1])
+        elements.append(match[1])
         position = match.end()
-    return found
+    return elements
 
 
 def _values_of_bytes(text: str, element: Type) -> list[int | float | bool]:

@@ -36,7 +36,7 @@ def reached(roots: Iterable[Value], edges: Edges) -> Iterator[Value]:
     seen = set(waiting)
     for value in waiting:
         yield value
-        fresh = [one for one in edges.get(value, ()) if one not in seen]
+        fresh = [source for source in edges.get(value, ()) if source not in seen]
         seen.update(fresh)
         waiting += fresh
 
@@ -59,8 +59,8 @@ def _in_blocks(name: str, blocks: tuple[Block, ...], edges: Edges) -> None:
 
 def _in_call(function: Function, op: Operation, module: Module, edges: Edges) -> None:
     callee = module.functions[str(op.attributes["callee"]).lstrip("@").strip('"')]
-    for number, given in zip(callee.blocks[0].arguments, op.operands):
-        edges[callee.name, number].append((function.name, given))
+    for number, operand in zip(callee.blocks[0].arguments, op.operands):
+        edges[callee.name, number].append((function.name, operand))
     for block in callee.blocks:
         if block.operations[-1].name == "tt.return":
             for result, returned in zip(op.results, block.operations[-1].operands):

@@ -143,24 +143,24 @@ class Editable:
         *made, _ = parse(snippet, "").entry.blocks[0].operations
         numbers = dict(enumerate(value.number for value in used))
         for operation in made:
-            results = tuple(self._new + one - len(used) for one in operation.results)
+            results = tuple(self._new + result - len(used) for result in operation.results)
             numbers |= zip(operation.results, site.operation.results if operation is made[-1] else results)
-            operation.operands = tuple(numbers[one] for one in operation.operands)
-            operation.results = tuple(numbers[one] for one in operation.results)
+            operation.operands = tuple(numbers[operand] for operand in operation.operands)
+            operation.results = tuple(numbers[result] for result in operation.results)
             operation.place = site.operation.place
         return made
 
     @cached_property
     def constants(self) -> dict[str, float | int]:
         """The numbers that values hold, where all elements are the same, by name."""
-        found = {}
+        constants = {}
         for site in self.sites:
             if site.name == "arith.constant":
                 value = site.operation.attributes["value"]
                 numbers = value.values if isinstance(value, Dense) else (value,)
                 if len(numbers) == 1:
-                    found[site.result] = numbers[0]
-        return found
+                    constants[site.result] = numbers[0]
+        return constants
 
 
 def _with_sizes(lines: list[str], sizes: Mapping[str, int]) -> list[str]:
@@ -193,7 +193,7 @@ class _Sites:
 
     def __init__(self, lines: list[str], functions: list[Function], sizes: Mapping[str, int]) -> None:
         self.found: list[Site] = []
-        self._operations = [one for function in functions for one in function.walk()]
+        self._operations = [operation for function in functions for operation in function.walk()]
         self._last = _last(self._operations)
         self._named = _named(self._operations, self._last)
         counts = Counter(sizes.values())
@@ -224,7 +224,7 @@ class _Sites:
         of = f"{place.line}:{place.column} {place.variable} {operation.name}"
         self._counts[of] += 1
         operands = match["operands"].split(", ") if match["operands"] else []
-        in_a_fold = any(one.site is not None and one.site.name in FOLDS for one in self._opened)
+        in_a_fold = any(opened.site is not None and opened.site.name in FOLDS for opened in self._opened)
         site = Site(at, line, of, f"{of}#{self._counts[of]}", operation, operands, tuple(self._known), in_a_fold)
         self.found.append(site)
         if match["opens"]:
@@ -235,7 +235,7 @@ class _Sites:
     def _label(self, arguments: str) -> None:
         now = self._opened[-1]
         names, _, _ = arguments_of(arguments)
-        types = [one.partition(": ")[2].partition(" loc(")[0] for one in arguments.split("%")[1:]]
+        types = [part.partition(": ")[2].partition(" loc(")[0] for part in arguments.split("%")[1:]]
         block = now.regions[now.region][now.block]
         of, is_parameter = now.site.id if now.site is not None else "", now.site is None and now.block == 0
         for at, (name, type, number) in enumerate(zip(names, types, block.arguments)):
@@ -300,14 +300,14 @@ def _last(operations: list[Operation]) -> set[Operation]:
 
 def _named(operations: list[Operation], last: set[Operation]) -> set[Operation]:
     """Returns the operations whose results a variable of the file holds, numbers, and these in another shape."""
-    found = {one for one in operations if one.name in NUMBERS} | last
-    known = {result for one in found for result in one.results}
-    for one in _spreads(operations):
-        if one.operands[0] in known:
-            found.add(one)
-            known.update(one.results)
-    return found
+    named = {operation for operation in operations if operation.name in NUMBERS} | last
+    known = {result for operation in named for result in operation.results}
+    for operation in _spreads(operations):
+        if operation.operands[0] in known:
+            named.add(operation)
+            known.update(operation.results)
+    return named
 
 
 def _spreads(operations: list[Operation]) -> Iterator[Operation]:
-    return (one for one in operations if one.name in SPREADS)
+    return (operation for operation in operations if operation.name in SPREADS)

@@ -65,19 +65,19 @@ def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
         if len(alike) > 1:
             yield from _of_all(text, level, of, alike)
         for site in alike:
-            for one in LEVELS[level](site, text):
-                line = _line_of(one.kind, site, alike)
-                words = f"{one.words} where elements are combined" if site.is_in_a_fold else one.words
-                yield Edit(f"{site.id} {one.kind} {one.detail}", one.kind, words, (one.change,), line, one.is_idle)
+            for edit in LEVELS[level](site, text):
+                line = _line_of(edit.kind, site, alike)
+                words = f"{edit.words} where elements are combined" if site.is_in_a_fold else edit.words
+                yield Edit(f"{site.id} {edit.kind} {edit.detail}", edit.kind, words, (edit.change,), line, edit.is_idle)
 
 
 def _of_all(text: Editable, level: int, of: str, alike: list[Site]) -> Iterator[Edit]:
     """Yields the edits that each site of a group has, made in all of them at once."""
     if alike[0].is_read_again:
         return
-    found = [{(one.kind, one.detail): one for one in LEVELS[level](site, text)} for site in alike]
-    for (kind, detail), first in found[0].items():
-        changes = [one[kind, detail].change for one in found if (kind, detail) in one]
+    edits_by_site = [{(edit.kind, edit.detail): edit for edit in LEVELS[level](site, text)} for site in alike]
+    for (kind, detail), first in edits_by_site[0].items():
+        changes = [by_name[kind, detail].change for by_name in edits_by_site if (kind, detail) in by_name]
         if len(changes) == len(alike) and not any(change.renamed for change in changes):
             line = alike[0].operation.place.line
             yield Edit(f"{of}#all {kind} {detail}", kind, first.words, tuple(changes), line)
@@ -328,7 +328,7 @@ def _with_number(site: Site, attribute: str, number: int) -> str:
 def _with_name(site: Site, name: str) -> str:
     """Returns the line with another operation of the family, and the flags that this takes."""
     line = site.line.replace(f'"{site.name}"(', f'"{name}"(', 1)
-    old, new = (f" <{{{FLAGS[one]}}}>" if one in FLAGS else "" for one in (site.name, name))
+    old, new = (f" <{{{FLAGS[operation]}}}>" if operation in FLAGS else "" for operation in (site.name, name))
     return line if old == new else line.replace(f"){old} :", f"){new} :", 1)
 
 

@@ -84,17 +84,17 @@ def _is_float(type: Type) -> bool:
     return type.element in FLOATS
 
 
-def _exact_token(found: re.Match[str]) -> str:
-    if found["left"]:
-        return found["left"]
-    if found["type"]:
-        return f"{found['dimensions']}f64"
-    if found["number"]:
-        return f"{_number_of_64(found['number'], found['of_number'])} : f64"
-    if found["list"] is not None:
-        element = found["of_list"]
-        return f"dense<{_NUMBERS.sub(lambda one: _number_of_64(one[0], element), found['list'])}>{found['as_list']}f64"
-    return f'dense<"0x{_bytes_of_64(found["bytes"], found["of_bytes"])}">{found["as_bytes"]}f64'
+def _exact_token(token: re.Match[str]) -> str:
+    if token["left"]:
+        return token["left"]
+    if token["type"]:
+        return f"{token['dimensions']}f64"
+    if token["number"]:
+        return f"{_number_of_64(token['number'], token['of_number'])} : f64"
+    if token["list"] is not None:
+        element = token["of_list"]
+        return f"dense<{_NUMBERS.sub(lambda one: _number_of_64(one[0], element), token['list'])}>{token['as_list']}f64"
+    return f'dense<"0x{_bytes_of_64(token["bytes"], token["of_bytes"])}">{token["as_bytes"]}f64'
 
 
 def _number_of_64(text: str, element: str) -> str:
@@ -113,8 +113,8 @@ def _meant(held: float, element: str) -> float:
     if held.as_integer_ratio()[0].bit_length() <= FEW_BITS:
         return held  # 1 / 4096, as it is
     rounded, decimals = _as_held(held, element), (float(f"{held:.{digits}g}") for digits in range(1, 10))
-    candidates = (*(math.copysign(one, held) for one in MEANT), *decimals)
-    return next((one for one in candidates if _as_held(one, element) == rounded), held)
+    candidates = (*(math.copysign(size, held) for size in MEANT), *decimals)
+    return next((candidate for candidate in candidates if _as_held(candidate, element) == rounded), held)
 
 
 def _as_held(number: float, element: str) -> int:

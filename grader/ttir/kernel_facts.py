@@ -39,28 +39,28 @@ class KernelFacts:
 
     @cached_property
     def operations(self) -> list[Operation]:
-        return [one for function in self.module.functions.values() for one in function.walk()]
+        return [operation for function in self.module.functions.values() for operation in function.walk()]
 
     def named(self, *names: str) -> list[Operation]:
-        return [one for one in self.operations if one.name in names]
+        return [operation for operation in self.operations if operation.name in names]
 
     @cached_property
     def axes(self) -> dict[int, int]:
         """The axes of the grid that it asks for, and uses; each with its first line."""
-        found: dict[int, int] = {}
-        for one in sorted(self.named("tt.get_program_id"), key=lambda one: one.place.line):
-            found.setdefault(int(one.attributes["axis"]), one.place.line)
-        return found
+        lines: dict[int, int] = {}
+        for operation in sorted(self.named("tt.get_program_id"), key=lambda operation: operation.place.line):
+            lines.setdefault(int(operation.attributes["axis"]), operation.place.line)
+        return lines
 
     @property
     def store_lines(self) -> list[int]:
-        return sorted({one.place.line for one in self.named(*STORES)})
+        return sorted({operation.place.line for operation in self.named(*STORES)})
 
     @property
     def stores_only_in_loops(self) -> bool:
         """True if the kernel stores, and each store stands in a loop."""
         stores, repeated = self.named(*STORES), self.module.in_loops()
-        return bool(stores) and all(one in repeated for one in stores)
+        return bool(stores) and all(store in repeated for store in stores)
 
     @property
     def uses_no_stride(self) -> bool:
@@ -78,27 +78,27 @@ class KernelFacts:
         parameters = dict(zip(self.module.entry.names, arguments))
         roots = {(home, parameters[name]) for name in pointers if name in parameters}
         adds = [
-            one for one in self.named("tt.addptr")
-            if not roots.isdisjoint(reached([(self._homes[one], one.operands[0])], self._sources))
+            operation for operation in self.named("tt.addptr")
+            if not roots.isdisjoint(reached([(self._homes[operation], operation.operands[0])], self._sources))
         ]  # fmt: skip
-        offsets = {*reached([(self._homes[one], one.operands[1]) for one in adds], self._sources)}
+        offsets = {*reached([(self._homes[add], add.operands[1]) for add in adds], self._sources)}
         used = {number for name, number in numbers.items() if (home, parameters.get(name, -1)) in offsets}
-        lines = {self._line_of_offsets(one) for one in adds if not one.place.via}
+        lines = {self._line_of_offsets(add) for add in adds if not add.place.via}
         return lines.pop() if len(lines) == 1 and not used.issuperset(strides) else 0
 
     def _line_of_offsets(self, add: Operation) -> int:
         """Returns the line that adds up the offsets of rows and of columns, where a variable holds their sum; else that
         which adds them to a pointer."""
         home, origin = self._homes[add], self._origin(add, 1)
-        makers = (self._makers.get(one) for one in reached([(home, add.operands[1])], self._sources))
-        indices = {one for one in makers if one is not None and one.name == "tt.make_range"}
+        makers = (self._makers.get(value) for value in reached([(home, add.operands[1])], self._sources))
+        indices = {maker for maker in makers if maker is not None and maker.name == "tt.make_range"}
         return origin.place.line if origin is not None and len(indices) > 1 else add.place.line
 
     @property
     def tf32_lines(self) -> list[int]:
         """The lines of products that cut operands of fp32 to tf32."""
-        dots = (one for one in self.named("tt.dot") if one.operand_types[0].element == "f32")
-        return sorted({one.place.line for one in dots if one.attributes.get("inputPrecision") == TF32})
+        dots = (operation for operation in self.named("tt.dot") if operation.operand_types[0].element == "f32")
+        return sorted({dot.place.line for dot in dots if dot.attributes.get("inputPrecision") == TF32})
 
     @property
     def narrowing_lines(self) -> list[int]:
@@ -115,13 +115,13 @@ class KernelFacts:
     @cached_property
     def roundings(self) -> list[Rounding]:
         """The places where it rounds to 16 bits what it computes with afterwards, products of tiles left out."""
-        found: dict[int, Rounding] = {}
-        for home, one in self._with_homes():
-            dtype = OF_16_BITS.get(one.result_types[0].element) if one.result_types else None
-            if dtype is None or not self._loses_digits(home, one):
+        roundings: dict[int, Rounding] = {}
+        for home, operation in self._with_homes():
+            dtype = OF_16_BITS.get(operation.result_types[0].element) if operation.result_types else None
+            if dtype is None or not self._loses_digits(home, operation):
                 continue
-            found.setdefault(one.place.line, Rounding(one.place.line, dtype))
-        return sorted(found.values(), key=lambda one: one.line)
+            roundings.setdefault(operation.place.line, Rounding(operation.place.line, dtype))
+        return sorted(roundings.values(), key=lambda rounding: rounding.line)
 
     # ---- ways of values ----------------------------------------------------------------------------------------------
 
@@ -132,11 +132,11 @@ class KernelFacts:
 
     @cached_property
     def _makers(self) -> dict[Value, Operation]:
-        return {(home, value): one for home, one in self._with_homes() for value in one.results}
+        return {(home, value): operation for home, operation in self._with_homes() for value in operation.results}
 
     @cached_property
     def _homes(self) -> dict[Operation, str]:
-        return {one: home for home, one in self._with_homes()}
+        return {operation: home for home, operation in self._with_homes()}
 
     @cached_property
     def _sources(self) -> dict[Value, list[Value]]:
@@ -159,17 +159,17 @@ class KernelFacts:
 
     def _origin(self, operation: Operation, at: int) -> Operation | None:
         """Returns the operation that made an operand, changes of its shape left out."""
-        found = self._makers.get((self._homes[operation], operation.operands[at]))
-        while found is not None and found.name in SAME_NUMBERS[:4]:
-            found = self._makers.get((self._homes[found], found.operands[0]))
-        return found
+        maker = self._makers.get((self._homes[operation], operation.operands[at]))
+        while maker is not None and maker.name in SAME_NUMBERS[:4]:
+            maker = self._makers.get((self._homes[maker], maker.operands[0]))
+        return maker
 
     def _constant(self, operation: Operation, at: int) -> float | None:
         """Returns the number that an operand holds everywhere; None where it is no constant."""
-        found = self._makers.get((self._homes[operation], operation.operands[at]))
-        while found is not None and found.name in SAME_NUMBERS:
-            found = self._makers.get((self._homes[found], found.operands[0]))
-        value = found.attributes["value"] if found is not None and found.name == "arith.constant" else None
+        maker = self._makers.get((self._homes[operation], operation.operands[at]))
+        while maker is not None and maker.name in SAME_NUMBERS:
+            maker = self._makers.get((self._homes[maker], maker.operands[0]))
+        value = maker.attributes["value"] if maker is not None and maker.name == "arith.constant" else None
         if isinstance(value, Dense):
             return float(value.values[0]) if len(set(value.values)) == 1 else None
         return None if value is None else float(value)
@@ -207,7 +207,7 @@ class KernelFacts:
         return operation.name in ARITHMETIC or operation.name.startswith("math.") or self._adds_up(operation)
 
     def _adds_up(self, operation: Operation) -> bool:
-        return operation.name in FOLDS and any(one.name in ADDS_UP for one in operation.walk())
+        return operation.name in FOLDS and any(inner.name in ADDS_UP for inner in operation.walk())
 
     def _operand(self, operation: Operation, at: int) -> Value:
         return self._homes[operation], operation.operands[at]
@@ -218,10 +218,10 @@ class KernelFacts:
 
 def _all(roots: Iterable[Value], edges: dict[Value, list[Value]]) -> set[Value]:
     """Returns these values and all that the edges lead to from them."""
-    found, waiting = set[Value](), list(roots)
+    values, waiting = set[Value](), list(roots)
     while waiting:
         value = waiting.pop()
-        if value not in found:
-            found.add(value)
+        if value not in values:
+            values.add(value)
             waiting += edges.get(value, ())
-    return found
+    return values

@@ -43,19 +43,19 @@ class Locations:
 
         Raises BadText.
         """
-        found = self._places.get(text)
-        return found if found is not None else self._resolve(text, 0)
+        place = self._places.get(text)
+        return place if place is not None else self._resolve(text, 0)
 
     def _resolve(self, text: str, depth: int) -> SourcePlace:
-        found = self._places.get(text)
-        if found is None:
+        place = self._places.get(text)
+        if place is None:
             if depth > _MOST_STEPS:
                 raise BadText("locations in locations in locations")
             match = _LOCATION.fullmatch(text)
             if match is None:
                 raise BadText(f"a location that cannot be read: {text[:60]!r}")
-            found = self._places[text] = self._of(match, depth + 1)
-        return found
+            place = self._places[text] = self._of(match, depth + 1)
+        return place
 
     def _of(self, match: re.Match[str], depth: int) -> SourcePlace:
         if match["reference"]:

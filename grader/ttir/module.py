@@ -108,7 +108,7 @@ class Function:
         """Yields the operations of its loops; those of blocks that jumps lead back to as well."""
         for loop in self.walk():
             if loop.name in LOOPS:
-                yield from (one for one in loop.walk() if one is not loop)
+                yield from (operation for operation in loop.walk() if operation is not loop)
         ways = {
             number: [way.block for way in block.operations[-1].successors] for number, block in enumerate(self.blocks)
         }
@@ -118,13 +118,13 @@ class Function:
 
 
 def _reached(ways: dict[int, list[int]], first: list[int]) -> set[int]:
-    found, waiting = set[int](), list(first)
+    reached, waiting = set[int](), list(first)
     while waiting:
         block = waiting.pop()
-        if block not in found:
-            found.add(block)
+        if block not in reached:
+            reached.add(block)
             waiting += ways[block]
-    return found
+    return reached
 
 
 LOOPS = ("scf.for", "scf.while")
@@ -136,15 +136,15 @@ class Module:
 
     def in_loops(self) -> set[Operation]:
         """Returns the operations that stand in a loop of their function, or in a function that a loop calls."""
-        found: set[Operation] = set()
+        operations: set[Operation] = set()
         waiting = [operation for function in self.functions.values() for operation in function.repeated()]
         while waiting:
             operation = waiting.pop()
-            if operation not in found:
-                found.add(operation)
+            if operation not in operations:
+                operations.add(operation)
                 callee = self.functions.get(operation.attributes["callee"]) if operation.name == "tt.call" else None
                 waiting += [] if callee is None else list(callee.walk())
-        return found
+        return operations
 
     @cached_property
     def entry(self) -> Function:

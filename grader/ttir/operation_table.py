@@ -194,13 +194,13 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def _known() -> dict[str, Known]:
-    found = {}
+    operations = {}
     for line in _TABLE.replace("\\\n", "").strip().splitlines():
         name, operands, results, *attributes = line.split()
         needed = frozenset(attribute for attribute in attributes if not attribute.endswith("?"))
         allowed = frozenset(attribute.rstrip("?") for attribute in attributes) | HINTS
-        found[name] = Known(_range(operands), _range(results), needed, allowed)
-    return found
+        operations[name] = Known(_range(operands), _range(results), needed, allowed)
+    return operations
 
 
 OPERATIONS = _known()

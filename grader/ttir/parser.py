@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any
 
 from grader.ttir.attributes import attributes_of
-from grader.ttir.calls import check_calls
 from grader.ttir.lines import ALIAS, CLOSE, LABEL, OPERATION, arguments_of, labels_of, result_names, types_of
 from grader.ttir.locations import Locations
 from grader.ttir.module import BadText, Block, Function, Module, Operation, SourcePlace, Successor, Type
@@ -26,6 +25,7 @@ MOST_OPERATIONS = 200_000
 MOST_DEPTH = 32  # regions in regions
 
 _Form = tuple[dict[str, Any], tuple[Type, ...], tuple[Type, ...]]
+MOST_CALLS = 32  # functions that call functions
 
 
 def parse(text: str, filename: str) -> Module:
@@ -85,14 +85,14 @@ class _Reader:
         self.parameters: tuple[str, ...] = ()
 
     def _aliases(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        aliases: dict[str, str] = {}
         for line in self.lines:
             if line.startswith("#"):
                 match = ALIAS.fullmatch(line)
-                if match is None or match[1] in found:
+                if match is None or match[1] in aliases:
                     raise BadText(f"a definition that cannot be read or is given twice: {line[:60]!r}")
-                found[match[1]] = match[2]
-        return found
+                aliases[match[1]] = match[2]
+        return aliases
 
     def module(self) -> Module:
         try:
@@ -170,8 +170,8 @@ class _Reader:
         region.types = types
         region.places = tuple([self.locations.place(place) for place in places])
         if len(self.regions) == 2 and not region.blocks:
-            said = [place.variable for place in region.places]
-            self.parameters = tuple(variable or name[1:] for variable, name in zip(said, names))
+            variables = [place.variable for place in region.places]
+            self.parameters = tuple(variable or name[1:] for variable, name in zip(variables, names))
 
     def _define(self, region: _Region, names: list[str], types: tuple[Type, ...]) -> tuple[int, ...]:
         """Returns numbers for new values. Raises BadText for a name that is defined already."""
@@ -291,14 +291,14 @@ class _Reader:
             self._add(self.regions[-1], name, results, operands, successors, form, regions, end["location"])
 
     def _function(self, regions: list[tuple[Block, ...]], attributes: dict[str, Any]) -> None:
-        name, said = attributes.get("sym_name"), attributes.get("function_type")
-        if not isinstance(name, str) or not isinstance(said, str) or len(regions) != 1 or not regions[0]:
+        name, form = attributes.get("sym_name"), attributes.get("function_type")
+        if not isinstance(name, str) or not isinstance(form, str) or len(regions) != 1 or not regions[0]:
             raise BadText("a function without a name, a type or a body")
         if name in self.functions:
             raise BadText(f"the function {name} is defined twice")
         blocks = regions[0]
         check_regions("tt.func", regions)
-        parameter_types, result_types = types_of(said)
+        parameter_types, result_types = types_of(form)
         if blocks[0].types != parameter_types:
             raise BadText(f"{name} has other parameters than its type says")
         promises = attributes.get("arg_attrs", [{}] * len(parameter_types))
@@ -315,14 +315,14 @@ class _Reader:
 
 def _form(name: str, attributes: str, more: str, types: str, aliases: dict[str, str]) -> _Form:
     """Returns an operation's attributes, types of operands, and types of results. Raises BadText."""
-    found = attributes_of(attributes, aliases)
+    form = attributes_of(attributes, aliases)
     for key, value in attributes_of(more, aliases).items():
-        if key in found:
+        if key in form:
             raise BadText(f"the attribute {key} is given twice")
-        found[key] = value
+        form[key] = value
     operand_types, result_types = types_of(types)
-    check_form(name, found, operand_types, result_types)
-    return found, operand_types, result_types
+    check_form(name, form, operand_types, result_types)
+    return form, operand_types, result_types
 
 
 @lru_cache(4096)
@@ -345,12 +345,37 @@ def _successors(operation: Operation, labels: list[str], region: _Region) -> tup
     else:
         raise BadText(f"{operation.name} with {len(labels)} successors")
     types = dict(zip(operation.operands, operation.operand_types))
-    found = []
+    successors = []
     for label, share in zip(labels, shares):
         block = region.labels.get(label)
         if not block:  # unknown, or the first one, to which nothing leads back
             raise BadText(f"{operation.name} leads to ^{label}, to which it cannot")
         if tuple(types[number] for number in share) != region.blocks[block].types:
             raise BadText(f"{operation.name} gives ^{label} other values than it takes")
-        found.append(Successor(block, share))
-    return tuple(found)
+        successors.append(Successor(block, share))
+    return tuple(successors)
+
+
+def check_calls(module: Module) -> None:
+    """Raises BadText unless each callee exists and takes the given types, and no function calls itself.
+
+    Calls through other functions count too. The module has to hold a single public function.
+    """
+    if sum(function.public for function in module.functions.values()) != 1:
+        raise BadText("the text has to hold one public function")
+    calls: dict[str, set[str]] = {}
+    for function in module.functions.values():
+        calls[function.name] = set()
+        for operation in function.walk():
+            if operation.name == "tt.call":
+                callee = module.functions.get(operation.attributes["callee"])
+                if callee is None or callee.public:
+                    raise BadText(f"a call of {operation.attributes['callee']!r}, which is no private function")
+                if (callee.blocks[0].types, callee.result_types) != (operation.operand_types, operation.result_types):
+                    raise BadText(f"a call of {callee.name} with values of other types than it takes or returns")
+                calls[function.name].add(callee.name)
+    for _ in range(MOST_CALLS):  # take away what calls nothing, until nothing is left
+        leaves = {name for name, callees in calls.items() if not callees}
+        calls = {name: callees - leaves for name, callees in calls.items() if name not in leaves}
+    if calls:
+        raise BadText("functions that call themselves, or one another too deep")

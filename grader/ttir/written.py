@@ -42,7 +42,7 @@ def written(name: str, operands: Sequence[str], attributes: Mapping[str, Any]) -
 def _written(name: str, operands: Sequence[str], attributes: Mapping[str, Any]) -> str:
     sign = COMPARISONS[name][attributes["predicate"]] if name in COMPARISONS else SIGNS.get(name)
     if sign and len(operands) == 2:
-        return f" {sign} ".join(f"({one})" if " " in one else one for one in operands)
+        return f" {sign} ".join(f"({operand})" if " " in operand else operand for operand in operands)
     if name in SILENT:
         return operands[0]
     if name in CALLS:

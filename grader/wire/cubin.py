@@ -184,13 +184,13 @@ def _symbols(sections: list[_Section]) -> list[_Symbol]:
     tables = [section for section in sections if section.type == SYMBOLS]
     if len(tables) > 1:
         raise BadCubin("it has several tables of symbols")
-    found = []
+    symbols = []
     for table in tables:
         names = sections[table.link].bytes
         for at in range(SYMBOL.size, len(table.bytes), SYMBOL.size):  # the first symbol of an ELF file is empty
             name_at, info, _, number, start, size = SYMBOL.unpack_from(table.bytes, at)
-            found.append(_Symbol(_text(names, name_at), info >> 4, info & 0xF, number, start, size))
-    return found
+            symbols.append(_Symbol(_text(names, name_at), info >> 4, info & 0xF, number, start, size))
+    return symbols
 
 
 def _text(names: bytes, at: int) -> str:

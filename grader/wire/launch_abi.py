@@ -48,8 +48,8 @@ def is_number(kind: str) -> bool:
 
 def described_element(kind: str) -> str:
     """Returns the type of a descriptor's elements, as "fp16"; "" for the type of another argument."""
-    found = _DESCRIBED.match(kind)
-    return found[1] if found else ""
+    match = _DESCRIBED.match(kind)
+    return match[1] if match else ""
 
 
 def sizes_and_strides(

@@ -209,10 +209,10 @@ def _scope(data: object) -> list[Any]:
     if not isinstance(data, list) or len(data) != 4:
         raise ProtocolError("the scope of no function")
     name, line, names, defaults = data
-    told = {"names": names, "defaults": defaults}
+    scope = {"names": names, "defaults": defaults}
     return [
         checked(name, "str", "function"), checked(line, "int", "line"),
-        items(told, "names", _name), items(told, "defaults", _name),
+        items(scope, "names", _name), items(scope, "defaults", _name),
     ]  # fmt: skip
 
 
@@ -247,8 +247,8 @@ def _constant(data: object, depth: int = 0) -> JsonObject:
         return {"items": items(data, "items", lambda item: _constant(item, depth + 1))}
     if set(data) == {"named"} and isinstance(data["named"], list) and len(data["named"]) == 2 and depth < MOST_DEPTH:
         fields, parts = data["named"]
-        told = {"parts": parts}
-        return {"named": [_field_names(fields), items(told, "parts", lambda item: _constant(item, depth + 1))]}
+        constant = {"parts": parts}
+        return {"named": [_field_names(fields), items(constant, "parts", lambda item: _constant(item, depth + 1))]}
     if set(data) == {"constexpr"} and depth < MOST_DEPTH:
         return {"constexpr": _constant(data["constexpr"], depth + 1)}
     if set(data) == {"function"} and isinstance(data["function"], list) and len(data["function"]) == 2:
@@ -256,11 +256,11 @@ def _constant(data: object, depth: int = 0) -> JsonObject:
         return {"function": [checked(name, "str", "function"), checked(line, "int", "line")]}
     if set(data) == {"tuple"} and isinstance(data["tuple"], list) and len(data["tuple"]) == 3 and depth < MOST_DEPTH:
         name, fields, defaults = data["tuple"]
-        told = {"defaults": defaults}
+        constant = {"defaults": defaults}
         return {
             "tuple": [
                 checked(name, "str", "tuple"), _field_names(fields),
-                items(told, "defaults", lambda item: _name(item, depth + 1)),
+                items(constant, "defaults", lambda item: _name(item, depth + 1)),
             ]
         }  # fmt: skip
     for name in ("value", "dtype", "public", "other", "absent"):
@@ -338,7 +338,7 @@ def accept_multiples(call: RecordedCall, elsewhere: Collection[str]) -> None:
     """
     for launch in launches_in(call.steps):
         kernel = call.kernels[launch.kernel]
-        names, values = list(kernel.recipe.signature), {one.name: one for one in launch.parameters}
+        names, values = list(kernel.recipe.signature), {parameter.name: parameter for parameter in launch.parameters}
         for (number, *inner), attributes in kernel.recipe.attrs:
             name = ".".join(map(str, (names[number] if number < len(names) else "", *inner)))
             for _, multiple in attributes:

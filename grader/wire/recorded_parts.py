@@ -153,8 +153,8 @@ class Sequence:
         """Returns the settings of a configuration, as Triton writes them: "BLOCK_N: 256, num_warps: 4"."""
         chosen = (choice.alternatives[config % len(choice.alternatives)] for choice in self.choices)
         texts = dict.fromkeys(alternative.config for alternative in chosen)
-        settings = [one for text in texts for one in text.split(", ")]
-        return ", ".join(one for one in settings if not one.endswith(": None") and one != "num_ctas: 1")
+        settings = [setting for text in texts for setting in text.split(", ")]
+        return ", ".join(setting for setting in settings if not setting.endswith(": None") and setting != "num_ctas: 1")
 
     @property
     def choices(self) -> list[Choice]:

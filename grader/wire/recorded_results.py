@@ -17,8 +17,8 @@ def results_by_name(
     tensors, whose buffers are its first. returns: the names of what the entry has to return. updates: the names of
     arguments that it changes in place.
     """
-    given = [returned] if len(returns) == 1 else returned.items
-    views = {name: one.view for name, one in zip(returns, given) if one.view and one.view.dtype in DTYPE_BYTES}
+    items = [returned] if len(returns) == 1 else returned.items
+    views = {name: one.view for name, one in zip(returns, items) if one.view and one.view.dtype in DTYPE_BYTES}
     specs = {spec.name: (number, spec) for number, spec in enumerate(arguments)}
     for name in updates:
         number, spec = specs[name]

@@ -236,12 +236,12 @@ def _meeting(data: object) -> Meeting:
     if not isinstance(data, dict):
         raise ProtocolError("a meeting is not an object")
     kinds = {"argument": "str", "launch": "int", "loads_first": "bool", "in_one_turn": "bool"}
-    said = {name: checked(data.get(name), kind, name) for name, kind in kinds.items()}
+    fields = {name: checked(data.get(name), kind, name) for name, kind in kinds.items()}
     load, store = (build(Met, data.get(name)) for name in ("load", "store"))
     inside = all(0 <= lane < math.prod(met.shape) for met in (load, store) for lane in met.lanes)
     if not inside or len(load.lanes) != len(store.lanes):
         raise ProtocolError("the lanes of a meeting do not go with its tiles")
-    return Meeting(**said, load=load, store=store)
+    return Meeting(**fields, load=load, store=store)
 
 
 def _launch(data: object) -> Launch:

@@ -8,9 +8,8 @@ from dataclasses import asdict
 import pytest
 
 from grader.doctor import gpu_probe
-from grader.doctor.ceiling_words import Ceiling, percent
 from grader.doctor.doctor import judged_here
-from grader.doctor.gpu_probe import FoundGpu, describe, examine_gpu, tell, why_ended
+from grader.doctor.gpu_probe import Ceiling, FoundGpu, describe, examine_gpu, percent, tell, why_ended
 from grader.gpu.answers import ANCHOR, COPY, KERNEL, MATMUL, Measurement, Round
 from grader.gpu.device import Device
 from grader.gpu.models import MODELS

@@ -8,8 +8,8 @@ import torch
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.gpu.inside import checking
 from grader.judging import gpu_memory
+from grader.judging.gpu_memory import PeakBytes
 from grader.judging.judge import Judge
-from grader.judging.peak_bytes import PeakBytes
 from grader.judging.run import Run
 from grader.judging.uses import CheckUse, asked
 from grader.numerics.data_sets import Data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.processes import spent, submission_process
+from grader.processes import submission_process
 from grader.processes.faults import ChildEnded
 from grader.wire.messages import RecordRequest
 from grader.wire.reply import spec_of
@@ -79,7 +79,7 @@ def test_nor_is_it_believed_of_its_import(recording):  # noqa: F811
     ],
 )
 def test_answers_of_a_run_are_bounded_together(recording, monkeypatch, body, limit, said):  # noqa: F811
-    monkeypatch.setattr(spent, limit, 4 << 20)
+    monkeypatch.setattr(submission_process, limit, 4 << 20)
     call = recording(answering(body))
     with pytest.raises(ChildEnded) as ended:
         for size in range(1, 10):

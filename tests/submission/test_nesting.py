@@ -9,8 +9,7 @@ import pytest
 
 from grader.explain.verdict import FAIL, PASS
 from grader.numerics.data_sets import normal
-from grader.submission.nesting import MOST_LEVELS, line_nested_too_deep
-from grader.submission.text import read_submission
+from grader.submission.text import MOST_LEVELS, line_nested_too_deep, read_submission
 from tests.conftest import ROOT
 
 RIGHT = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
@@ -71,7 +70,7 @@ def test_what_python_itself_cannot_read_is_no_fault_of_ours(bench, name, count):
 
 
 def test_files_of_the_course_nest_a_fifth_as_deeply(monkeypatch):
-    monkeypatch.setattr("grader.submission.nesting.MOST_LEVELS", MOST_LEVELS // 5)
+    monkeypatch.setattr("grader.submission.text.MOST_LEVELS", MOST_LEVELS // 5)
     nested = [path for path in ROOT.glob("solutions/*/*.py") if line_nested_too_deep(ast.parse(path.read_text()))]
     assert nested == []
 

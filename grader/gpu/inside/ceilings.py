@@ -35,14 +35,14 @@ def answer(uuid: str, seed: int, l2_bytes: int, memory_bytes: int) -> dict:
         COPY: lambda: copy_of(copy_bytes, SLOTS),
         MATMUL: lambda: matmul_of(MATMUL_SIZE, MATMUL_SIZE, MATMUL_SIZE, torch.float16, SLOTS),
     }
-    found: dict = {"kind": "ceilings"}
+    reply: dict = {"kind": "ceilings"}
     for name, make in makers.items():
         anchors = {KERNEL: make(), ANCHOR: make()}
         chains = {chain: _chain(anchor, generator) for chain, anchor in anchors.items()}
         sample: Measurement = measure(chains, Flush(l2_bytes), clocks, order)
         sample.bytes = anchors[KERNEL].bytes
-        found[name] = {"sample": asdict(sample), "flops": anchors[KERNEL].flops}
-    return found | {
+        reply[name] = {"sample": asdict(sample), "flops": anchors[KERNEL].flops}
+    return reply | {
         "megahertz": clocks.megahertz(),
         "most_megahertz": clocks.most_megahertz(),
         "complaint": clocks.complaint(),

@@ -61,28 +61,28 @@ def replayed(
     small = sum(buffer.bytes for buffer in plan.buffers) < LARGE
     kept: list[Buffers] = []
     results: dict[str, torch.Tensor] = {}
-    found = Replayed()
+    replay = Replayed()
     for shift, pattern in REPEATS:
         buffers = Buffers(plan, shift, pattern)
         fill(buffers)
         before = [buffers.data(number).clone() for number in range(len(arguments))]
         Replay(plan, functions, buffers, config).enqueue()
-        one = Repeat(buffers, before, {name: buffers.view(view) for name, view in plan.results.items()}, results)
-        if not small or torch.stack(_flags(one, arguments, written)).any():
-            _tell(one, found, arguments, written)
-        results = results or {name: output.clone() for name, output in one.outputs.items()}
+        repeat = Repeat(buffers, before, {name: buffers.view(view) for name, view in plan.results.items()}, results)
+        if not small or torch.stack(_flags(repeat, arguments, written)).any():
+            _tell(repeat, replay, arguments, written)
+        results = results or {name: output.clone() for name, output in repeat.outputs.items()}
         if small:
             kept.append(buffers)  # so that the next ones lie elsewhere
-        del buffers, before, one
-    return results, found
+        del buffers, before, repeat
+    return results, replay
 
 
-def _flags(one: Repeat, arguments: list[TensorSpec], written: list[str]) -> list[torch.Tensor]:
+def _flags(repeat: Repeat, arguments: list[TensorSpec], written: list[str]) -> list[torch.Tensor]:
     """Returns flags, bool tensors [] on the GPU: true where the run had a side effect. Takes memory for copies."""
-    flags = [one.buffers.touched_guards()]
-    flags += [(bits_of(one.outputs[name]) != bits_of(first)).any() for name, first in one.first.items()]
+    flags = [repeat.buffers.touched_guards()]
+    flags += [(bits_of(repeat.outputs[name]) != bits_of(first)).any() for name, first in repeat.first.items()]
     for number, spec in enumerate(arguments):
-        before, after = one.before[number], one.buffers.data(number)
+        before, after = repeat.before[number], repeat.buffers.data(number)
         if spec.name in written:
             flags.append(_words(_without_elements(before ^ after, spec)).any())
         else:
@@ -90,20 +90,20 @@ def _flags(one: Repeat, arguments: list[TensorSpec], written: list[str]) -> list
     return flags
 
 
-def _tell(one: Repeat, found: Replayed, arguments: list[TensorSpec], written: list[str]) -> None:
-    """Adds a run's side effects to `found`. The host waits, and `before` is overwritten."""
-    overruns, changed = one.buffers.overruns(), []
+def _tell(repeat: Repeat, replay: Replayed, arguments: list[TensorSpec], written: list[str]) -> None:
+    """Adds a run's side effects to `replay`. The host waits, and `before` is overwritten."""
+    overruns, changed = repeat.buffers.overruns(), []
     for number, spec in enumerate(arguments):
-        before, after = one.before[number], one.buffers.data(number)
+        before, after = repeat.before[number], repeat.buffers.data(number)
         if spec.name in written:
             overruns += _changed_between(before.bitwise_xor_(after), spec)
         elif (_words(before) != _words(after)).any():
             changed.append(spec.name)
-    for name, first in one.first.items():
-        if differing := _differing(first, one.outputs[name]):
-            found.differing[name] = max(differing, found.differing.get(name, 0))
-    found.overruns = found.overruns or overruns
-    found.changed = found.changed or changed
+    for name, first in repeat.first.items():
+        if differing := _differing(first, repeat.outputs[name]):
+            replay.differing[name] = max(differing, replay.differing.get(name, 0))
+    replay.overruns = replay.overruns or overruns
+    replay.changed = replay.changed or changed
 
 
 def _changed_between(changed: torch.Tensor, spec: TensorSpec) -> list[Overrun]:
@@ -176,14 +176,14 @@ def compared(
     """
     device, as_it_is = next(iter(outputs.values())).device, set(bounds.values()) == {"bits"}
     fresh = (_drawn_anew(recipe, dtype, seed, device) for recipe, seed in zip(recipes, seeds, strict=True))
-    given = list(fresh) if as_it_is else exact(fresh)  # one at a time: a copy is exact in any dtype
-    refs = exercise.expected(given)
-    found = {
-        one.name: _summary(exercise, one.name, outputs[one.name], ref, bounds[one.name], given)
-        for one, ref in zip(exercise.results, refs, strict=True)
+    inputs = list(fresh) if as_it_is else exact(fresh)  # one at a time: a copy is exact in any dtype
+    refs = exercise.expected(inputs)
+    summaries = {
+        result.name: _summary(exercise, result.name, outputs[result.name], ref, bounds[result.name], inputs)
+        for result, ref in zip(exercise.results, refs, strict=True)
     }
-    _wipe(*refs, *(one for one in given if isinstance(one, torch.Tensor)))
-    return found
+    _wipe(*refs, *(argument for argument in inputs if isinstance(argument, torch.Tensor)))
+    return summaries
 
 
 def _drawn_anew(recipe: Recipe, dtype: torch.dtype, seed: int, device: torch.device) -> Argument:
@@ -194,16 +194,16 @@ def _drawn_anew(recipe: Recipe, dtype: torch.dtype, seed: int, device: torch.dev
 
 
 def _summary(
-    exercise: Exercise, name: str, out: torch.Tensor, ref: torch.Tensor, bound: Bound, given: list[Argument]
+    exercise: Exercise, name: str, out: torch.Tensor, ref: torch.Tensor, bound: Bound, inputs: list[Argument]
 ) -> Summary:
     summary = Summary(list(ref.shape), out.numel())
     if out.shape != ref.shape:
         return summary
     out, parts = torch.atleast_1d(out, ref)
     cut, names = Cut.of(exercise.cut), exercise.arguments
-    shapes = {argument: one.shape for argument, one in tensors_of(names, given)}
+    shapes = {argument: tensor.shape for argument, tensor in tensors_of(names, inputs)}
     for rows in row_slices(len(out), cut.rows_at_once(name, out.shape, bound, shapes, MOST_COMPARED)):
-        part = out[rows], parts[rows], bound, [] if bound in EXACT else cut.rows(name, names, given, rows)
+        part = out[rows], parts[rows], bound, [] if bound in EXACT else cut.rows(name, names, inputs, rows)
         if (error := float(quick_error(*part))) <= 1:
             summary.largest_error = max(summary.largest_error, error)
             continue

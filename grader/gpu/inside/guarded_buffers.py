@@ -64,14 +64,14 @@ class Buffers:
         """Returns the overruns, at most one on each side of a buffer; waits until the enqueued kernels have ended."""
         if not self.touched_guards():
             return []
-        found = []
+        overruns = []
         for buffer, start, guard in zip(self.plan.buffers, self.starts, self._guards()):
             before, after = ((side != self.pattern).nonzero() for side in guard)
             if len(before):
-                found.append(Overrun(buffer.name, "before", start - int(before[-1]) - 1, len(before)))
+                overruns.append(Overrun(buffer.name, "before", start - int(before[-1]) - 1, len(before)))
             if len(after):
-                found.append(Overrun(buffer.name, "after", int(after[0]), len(after)))
-        return found
+                overruns.append(Overrun(buffer.name, "after", int(after[0]), len(after)))
+        return overruns
 
     def touched_guards(self) -> torch.Tensor:
         """Returns whether anything was written outside of the buffers: a bool tensor [] on their device.

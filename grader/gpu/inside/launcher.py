@@ -144,12 +144,12 @@ def _tensor_map(tiled: TensorMap, name: str, address: int) -> _TensorMap:
     """
     library = ctypes.CDLL("libcuda.so.1")
     memory = ctypes.create_string_buffer(128 + 64)
-    found = _TensorMap.from_buffer(memory, -ctypes.addressof(memory) % 64)
+    tensor_map = _TensorMap.from_buffer(memory, -ctypes.addressof(memory) % 64)
     rank, size = len(tiled.shape), tiled.element_bytes
     shape = tiled.shape[::-1]
     byte_strides = [stride * size for stride in tiled.strides[::-1]][1:]
     error = library.cuTensorMapEncodeTiled(
-        ctypes.byref(found), ctypes.c_int(tiled.data_type), ctypes.c_uint32(rank), ctypes.c_void_p(address),
+        ctypes.byref(tensor_map), ctypes.c_int(tiled.data_type), ctypes.c_uint32(rank), ctypes.c_void_p(address),
         (ctypes.c_uint64 * rank)(*shape), (ctypes.c_uint64 * rank)(*byte_strides),
         (ctypes.c_uint32 * rank)(*tiled.box[::-1]), (ctypes.c_uint32 * rank)(*[1] * rank),
         ctypes.c_int(0), ctypes.c_int(tiled.swizzle),  # no interleave
@@ -159,5 +159,5 @@ def _tensor_map(tiled: TensorMap, name: str, address: int) -> _TensorMap:
         raise DriverError(f"cuTensorMapEncodeTiled: error {error} for {name}")
     extent = sum((length - 1) * stride for length, stride in zip(shape, [size, *byte_strides])) + 1
     if extent < SMALL_MAP_BYTES and checked(driver.cuDriverGetVersion()) <= SMALL_MAP_DRIVER:
-        found.words[1] &= ~SMALL_MAP_BIT
-    return found
+        tensor_map.words[1] &= ~SMALL_MAP_BIT
+    return tensor_map

@@ -65,8 +65,8 @@ class SpeedRequest:
     @property
     def tensors(self) -> list[tuple[int, Data, TensorSpec]]:
         """Each tensor among the arguments: its position among all arguments, its recipe, and its layout in memory."""
-        recipes = [(place, one) for place, one in enumerate(self.recipes) if isinstance(one, Data)]
-        return [(place, one, spec) for (place, one), spec in zip(recipes, self.arguments, strict=True)]
+        recipes = [(place, recipe) for place, recipe in enumerate(self.recipes) if isinstance(recipe, Data)]
+        return [(place, recipe, spec) for (place, recipe), spec in zip(recipes, self.arguments, strict=True)]
 
 
 def slots_for(plan: Plan) -> int:
@@ -86,9 +86,9 @@ def sample(
     if speed.with_torch:
         chains[TORCH] = torch_chain(speed, slots)
     order = random.Random(speed.seed)
-    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), order, wait_for_turn, rounds)
-    found.bytes, found.config = least_bytes(plan, speed.arguments, speed.exercise), speed.config
-    return found
+    measurement = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), order, wait_for_turn, rounds)
+    measurement.bytes, measurement.config = least_bytes(plan, speed.arguments, speed.exercise), speed.config
+    return measurement
 
 
 def within(budget: float, seconds: float, slots: int) -> tuple[int, int]:
@@ -108,8 +108,8 @@ def fastest(plan: Plan, functions: Functions, speed: SpeedRequest) -> int:
     for config in plan.usable_configs:
         speed.config = config
         chains[str(config)] = plan_chain(plan, functions, speed, slots)
-    found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
-    total = {name: sum(one.seconds[name] for one in found.rounds) for name in chains}
+    measurement = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(speed.seed))
+    total = {name: sum(timed.seconds[name] for timed in measurement.rounds) for name in chains}
     return int(min(total, key=lambda name: total[name]))
 
 
@@ -166,8 +166,8 @@ def _results(
     plan: Plan, speed: SpeedRequest, buffers: Buffers, inputs: list[Argument]
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, Bound]]:
     """Yields for each result the call's output, the reference's, and the bound between them."""
-    for one, ref in zip(speed.exercise.results, speed.exercise.expected(inputs), strict=True):
-        yield buffers.view(plan.results[one.name]), ref, speed.bounds[one.name]
+    for result, ref in zip(speed.exercise.results, speed.exercise.expected(inputs), strict=True):
+        yield buffers.view(plan.results[result.name]), ref, speed.bounds[result.name]
 
 
 def _computes(speed: SpeedRequest) -> bool:
@@ -192,12 +192,12 @@ def _drawn_again(speed: SpeedRequest, seed: int, precision: torch.dtype | None) 
     Floats get this precision and whole numbers become int64; with None all stay as they are. Expected results may stay
     in memory: the next round has other inputs.
     """
-    given = numbers_alone(speed.recipes)
+    numbers = numbers_alone(speed.recipes)
     for place, recipe, spec in speed.tensors:
         dtype = getattr(torch, spec.dtype)
         drawn = recipe.tensor(dtype, speed.generator_of(seed, seed_place(recipe, place)), drawing_precision(dtype))
-        given[place] = drawn if precision is None else in_precision(drawn, precision)
-    return given
+        numbers[place] = drawn if precision is None else in_precision(drawn, precision)
+    return numbers
 
 
 def are_exact(exercise: Exercise, dtype: torch.dtype) -> bool:
@@ -240,11 +240,11 @@ def torch_chain(speed: SpeedRequest, slots: list[Buffers]) -> Chain:
     """
 
     def call(buffers: Buffers) -> None:
-        given, memory = numbers_alone(speed.recipes), []
+        numbers, memory = numbers_alone(speed.recipes), []
         for number, (place, _, spec) in enumerate(speed.tensors):
-            given[place] = view = buffers.argument(number, spec)
+            numbers[place] = view = buffers.argument(number, spec)
             memory.append(view.untyped_storage().data_ptr())
-        for result in speed.exercise.expected(given):
+        for result in speed.exercise.expected(numbers):
             if result.untyped_storage().data_ptr() in memory:
                 result.clone(memory_format=torch.contiguous_format)
 

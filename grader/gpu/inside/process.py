@@ -101,9 +101,9 @@ def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tup
     except torch.OutOfMemoryError as error:
         return {"kind": "no-room", "message": (str(error) or "out of memory").splitlines()[0][:300]}, b""
     except (DriverError, RuntimeError) as error:
-        said = (str(error) or type(error).__name__).splitlines()[0][:300]
-        short = "out of memory" in said.lower().replace("_", " ")
-        return {"kind": "no-room" if short else "failed", "message": said}, b""
+        message = (str(error) or type(error).__name__).splitlines()[0][:300]
+        short = "out of memory" in message.lower().replace("_", " ")
+        return {"kind": "no-room" if short else "failed", "message": message}, b""
     except Exception as error:  # no fault of a kernel's: the parent tells it
         return {"kind": "died", "message": f"{type(error).__name__}: {error}"[:300]}, b""
 
@@ -127,24 +127,24 @@ def _check(
             if data is not None:
                 buffers.data(number).copy_(data)
 
-    results, found = checking.replayed(plan, functions, header["config"], fill, arguments, header["written"])
+    results, replay = checking.replayed(plan, functions, header["config"], fill, arguments, header["written"])
     outputs, blob = [], b""
     for name, result in results.items():
         spec, data = spec_and_bytes(name, result.cpu().contiguous(), len(blob))
         outputs.append(spec.to_json())
         blob += data
-    return {"kind": "checked", **asdict(found), "outputs": outputs}, blob
+    return {"kind": "checked", **asdict(replay), "outputs": outputs}, blob
 
 
 def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]) -> tuple[dict, bytes]:
     exercise, seeds = _exercise(header), header["seeds"]
-    recipes = [from_json(one) for one in header["data"]]
+    recipes = [from_json(recipe) for recipe in header["data"]]
     fill = checking.drawn(recipes, arguments, seeds)
-    results, found = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.written)
+    results, replay = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.written)
     dtype = getattr(torch, header["dtype"])
     summaries = checking.compared(exercise, _bounds(header, exercise), results, recipes, dtype, seeds)
-    told = {name: asdict(summary) for name, summary in summaries.items()}
-    return {"kind": "drawn", **asdict(found), "summaries": told}, b""
+    described = {name: asdict(summary) for name, summary in summaries.items()}
+    return {"kind": "drawn", **asdict(replay), "summaries": described}, b""
 
 
 def _measure(
@@ -153,7 +153,7 @@ def _measure(
 ) -> tuple[dict, bytes]:  # fmt: skip
     exercise = _exercise(header)
     speed = measuring.SpeedRequest(
-        exercise, _bounds(header, exercise), [from_json(one) for one in header["data"]],
+        exercise, _bounds(header, exercise), [from_json(recipe) for recipe in header["data"]],
         getattr(torch, header["dtype"]), arguments, header["anchor"], header["config"], header["seed"],
         header["with_torch"], header["model"]["l2_bytes"], header["uuid"], budget=header.get("budget", math.inf),
     )  # fmt: skip

@@ -71,11 +71,11 @@ def measure(
         chain.capture()
     wait_for_turn()
     _warm_up(list(chains.values()), clocks)
-    found = Measurement()
-    while len(found.rounds) < rounds and not found.wrong:
-        one, found.wrong = _round(chains, flush, clocks, order)
-        found.rounds.append(one)
-    return found
+    measurement = Measurement()
+    while len(measurement.rounds) < rounds and not measurement.wrong:
+        timed, measurement.wrong = _round(chains, flush, clocks, order)
+        measurement.rounds.append(timed)
+    return measurement
 
 
 def seconds_of(call: Callable[[], object]) -> float:
@@ -106,8 +106,8 @@ def _warm_up(chains: list[Chain], clocks: Clocks) -> None:
 
 
 def _settled(megahertz: deque[float | None]) -> bool:
-    told = [reading for reading in megahertz if reading is not None]
-    return len(told) == ALIKE and max(told) <= 1.01 * min(told)
+    known = [reading for reading in megahertz if reading is not None]
+    return len(known) == ALIKE and max(known) <= 1.01 * min(known)
 
 
 def _round(chains: dict[str, Chain], flush: Flush, clocks: Clocks, order: random.Random) -> tuple[Round, str]:

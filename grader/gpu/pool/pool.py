@@ -33,7 +33,7 @@ class ReplayPool:
         There are never more free checkers than `checkers` of the pool.
         """
         with self._lock:
-            for replayer in [one for one in self._checkers if not one.alive]:
+            for replayer in [checker for checker in self._checkers if not checker.alive]:
                 self._checkers.remove(replayer)
                 replayer.end()
             while len(self._checkers) < min(checkers, self._most_checkers):

@@ -42,10 +42,10 @@ class Samplers:
     def start(self, count: int) -> None:
         """Starts processes until `count` of them have taken no sample."""
         with self._lock:
-            for replayer in [one for one in self._idle if not one.alive]:
+            for replayer in [sampler for sampler in self._idle if not sampler.alive]:
                 self._idle.remove(replayer)
                 replayer.end()
-            while sum(not one.samples for one in self._idle) < count:
+            while sum(not sampler.samples for sampler in self._idle) < count:
                 self._idle.append(Replayer(self._uuid))
 
     def sample(self, request: dict, blob: bytes, work: str, served: Collection[int]) -> tuple[dict, int]:
@@ -130,7 +130,7 @@ class Samplers:
     def _fresh(self) -> Replayer:
         with self._lock:
             self.start(1)
-            replayer = next(one for one in self._idle if not one.samples)
+            replayer = next(sampler for sampler in self._idle if not sampler.samples)
             self._idle.remove(replayer)
             self.start(self._spare)
             return replayer
@@ -139,7 +139,7 @@ class Samplers:
         """Counts a sample of the process, and keeps the process; ends it if `ended`, or if enough are kept."""
         replayer.samples += 1
         with self._lock:
-            if not ended and sum(bool(one.samples) for one in self._idle) < self._kept:
+            if not ended and sum(bool(sampler.samples) for sampler in self._idle) < self._kept:
                 self._idle.append(replayer)
                 return
         replayer.end()

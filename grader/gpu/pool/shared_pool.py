@@ -140,8 +140,8 @@ def _serve(device: Device | str, pool: ReplayPool | None, connection: socket.soc
 
 def _answer(device: Device | str, pool: ReplayPool | None, header: dict, blob: bytes) -> tuple[dict, bytes]:
     if header["kind"] == "device":
-        told = {"why": device} if isinstance(device, str) else {"why": "", **asdict(device)}
-        return {"kind": "device", **told}, b""
+        answer = {"why": device} if isinstance(device, str) else {"why": "", **asdict(device)}
+        return {"kind": "device", **answer}, b""
     if pool is None:
         return {"kind": "ended", "how": "died", "detail": device}, b""
     try:

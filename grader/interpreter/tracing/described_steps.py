@@ -53,15 +53,15 @@ def described(tracer: Tracer, others: list[Tracer]) -> list[TracedStep]:
     """
     runs = [_in_order(other.all) for other in others]
     steps = []
-    for one in _in_order(tracer.all):
+    for event in _in_order(tracer.all):
         twins = [(run, next(run, None)) for run in runs]
         # Runs that have gone another way from here on are compared no further.
-        alike = [(run, twin) for run, twin in twins if twin is not None and _same(one, twin)]
+        alike = [(run, twin) for run, twin in twins if twin is not None and _same(event, twin)]
         runs = [run for run, _ in alike]
-        if isinstance(one, _Iteration):
-            steps.append(_iteration(one))
+        if isinstance(event, _Iteration):
+            steps.append(_iteration(event))
         else:
-            steps.append(_step(one, [twin.noted for _, twin in alike if isinstance(twin, _Value)], tracer))
+            steps.append(_step(event, [twin.noted for _, twin in alike if isinstance(twin, _Value)], tracer))
     return _without_means(steps)
 
 
@@ -137,7 +137,7 @@ def _step(at: _Value, twins: list[TracedValue], tracer: Tracer) -> TracedStep:
     else:
         step.dtype = noted.type.kind
         if isinstance(noted.value, Descriptor):
-            step.numbers = [str(int(one.flat[0])) for one in (*noted.value.shape, *noted.value.strides)]
+            step.numbers = [str(int(number.flat[0])) for number in (*noted.value.shape, *noted.value.strides)]
             step.marks = "." * len(step.numbers)
     return step
 
@@ -184,9 +184,9 @@ def _untouched(step: TracedStep, noted: TracedValue) -> tuple[np.ndarray, np.nda
     if operation is None or step.kind not in ("load", "store", "atomic"):
         return nothing, nothing
     touching = np.zeros(shape, bool)
-    for one in noted.touched:
-        if one.offsets.size == touching.size:
-            touching |= (one.offsets != NO_OFFSET).reshape(shape)
+    for touched in noted.touched:
+        if touched.offsets.size == touching.size:
+            touching |= (touched.offsets != NO_OFFSET).reshape(shape)
     _tell_touched(step, noted)
     if noted.mask is not None:
         masked = ~np.broadcast_to(noted.mask[0], shape)
@@ -198,12 +198,12 @@ def _untouched(step: TracedStep, noted: TracedValue) -> tuple[np.ndarray, np.nda
 
 
 def _tell_touched(step: TracedStep, noted: TracedValue) -> None:
-    for one in noted.touched[:1]:
-        found = one.buffer.view.indices(one.offsets[one.offsets != NO_OFFSET])
-        step.argument = one.buffer.label
-        if found.size:
-            step.box = [int(end) for axis in found.T for end in (axis.min(), axis.max())]
-            step.elements = len(np.unique(found, axis=0))
+    for touched in noted.touched[:1]:
+        indices = touched.buffer.view.indices(touched.offsets[touched.offsets != NO_OFFSET])
+        step.argument = touched.buffer.label
+        if indices.size:
+            step.box = [int(end) for axis in indices.T for end in (axis.min(), axis.max())]
+            step.elements = len(np.unique(indices, axis=0))
 
 
 def _led_to(step: TracedStep, pointers: np.ndarray, tracer: Tracer) -> np.ndarray | None:

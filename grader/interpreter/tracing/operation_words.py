@@ -59,7 +59,7 @@ def _fold(operation: Operation) -> str:
 
     It depends on the operation in the region that combines two elements.
     """
-    inner = [one.name.partition(".")[2] for one in operation.regions[0][0].operations[:-1]]
+    inner = [inner_operation.name.partition(".")[2] for inner_operation in operation.regions[0][0].operations[:-1]]
     stem = next((word for name in inner for stem, word in FOLDED.items() if name.startswith(stem)), "")
     several = len(operation.results) > 1
     if operation.name == "tt.scan":

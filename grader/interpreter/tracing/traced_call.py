@@ -41,8 +41,8 @@ class TracedCall(InterpretedCall):
         ended = reply["error"] is not None and reply["error"]["kind"] in OUT_OF_TIME
         others = [self._run_with(fill, OTHER_SHARE)[0].traced for fill in OTHER_FILLS if not ended]
         room, reply["traced"] = MOST_STEPS, []
-        for number, one in enumerate(first.traced):
-            program = _program(one, [other[number].tracer for other in others if number < len(other)], room)
+        for number, traced in enumerate(first.traced):
+            program = _program(traced, [other[number].tracer for other in others if number < len(other)], room)
             room -= len(program.steps)
             reply["traced"].append(_as_json(program))
         return reply, blob
@@ -53,10 +53,10 @@ class TracedCall(InterpretedCall):
         return call, *call.run()
 
 
-def _program(one: _TracedLaunch, others: list[Tracer], room: int) -> TracedProgram:
-    steps, launch = described(one.tracer, others), one.launch
+def _program(traced: _TracedLaunch, others: list[Tracer], room: int) -> TracedProgram:
+    steps, launch = described(traced.tracer, others), traced.launch
     left_out = max(0, len(steps) - room)
-    return TracedProgram(launch.kernel, launch.line, launch.grid, one.program, steps[:room], left_out)
+    return TracedProgram(launch.kernel, launch.line, launch.grid, traced.program, steps[:room], left_out)
 
 
 def _as_json(program: TracedProgram) -> dict:
@@ -77,24 +77,24 @@ class _Once(InterpretedCall):
                 buffer.bytes[:] = FILLS[self.request.fill]
             yield buffer
 
-    def _run(self, kernel: ReadyKernel, batch: Batch, given: list[Any], grid: tuple[int, ...]) -> None:
+    def _run(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], grid: tuple[int, ...]) -> None:
         programs, chosen = range(math.prod(grid)), self.request.traced or []
         if not programs or len(self.traced) == MOST_LAUNCHES:
-            super()._run(kernel, batch, given, grid)
+            super()._run(kernel, batch, arguments, grid)
             return
-        asked = [*chosen, 0, 0, 0]
-        x, y, z = (min(max(at, 0), size - 1) for at, size in zip(asked, grid))
+        program = [*chosen, 0, 0, 0]
+        x, y, z = (min(max(at, 0), size - 1) for at, size in zip(program, grid))
         number = (z * grid[1] + y) * grid[0] + x
-        run_launch(kernel, batch, given, programs[:number])
-        self._trace(kernel, batch, given, number)
-        run_launch(kernel, batch, given, programs[number + 1 :])
+        run_launch(kernel, batch, arguments, programs[:number])
+        self._trace(kernel, batch, arguments, number)
+        run_launch(kernel, batch, arguments, programs[number + 1 :])
 
-    def _trace(self, kernel: ReadyKernel, batch: Batch, given: list[Any], number: int) -> None:
+    def _trace(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], number: int) -> None:
         tracer, memory, log = Tracer(), self.memory, self.memory.observer
         tracer.arguments = list(memory.arguments)
         self.traced.append(_TracedLaunch(self.launches[-1], memory.name(number), tracer))
         memory.observer = tracer
         try:
-            run_launch(kernel, batch, given, range(number, number + 1), tracer)
+            run_launch(kernel, batch, arguments, range(number, number + 1), tracer)
         finally:
             memory.observer = log

@@ -171,7 +171,7 @@ class Tracer:
 
     def _keep(self, noted: TracedValue) -> None:
         if self._held < MOST_HELD:
-            size = getattr(noted.value, "nbytes", 0) + sum(one.offsets.nbytes for one in noted.touched)
+            size = getattr(noted.value, "nbytes", 0) + sum(touched.offsets.nbytes for touched in noted.touched)
             self._open[-1].held += size
             self._held += size
             self._open[-1].items.append(noted)

@@ -101,17 +101,17 @@ class Climb:
         replays = self._replays = Replays(device)
         replays.start(1)
         rates: list[float] = []
-        found: dict[str, Timed | NotTimed] = {}
+        rungs: dict[str, Timed | NotTimed] = {}
         for name, run in self._runs():
-            one, of_anchor = timed(run, self.trial, replays, self.anchor)
-            if name == YOURS and isinstance(one, NotTimed):
-                self.own_note = f"{run.submission.path.name}: {one.why}. Next: {judge_it(run)}"
+            rung, of_anchor = timed(run, self.trial, replays, self.anchor)
+            if name == YOURS and isinstance(rung, NotTimed):
+                self.own_note = f"{run.submission.path.name}: {rung.why}. Next: {judge_it(run)}"
             else:
-                found[name] = one
+                rungs[name] = rung
             rates += [of_anchor] if of_anchor else []
             figures.versions = run.process.versions or figures.versions
         figures.rate = sorted(rates)[len(rates) // 2] if rates else None
-        figures.rungs = _by_speed({name: at_one_clock(one, figures.rate) for name, one in found.items()})
+        figures.rungs = _by_speed({name: at_one_clock(rung, figures.rate) for name, rung in rungs.items()})
         return figures
 
     def kept(self) -> Figures | None:
@@ -121,24 +121,24 @@ class Climb:
         return still_true(figures, digests) if figures else None
 
     def without_own(self, figures: Figures) -> Figures:
-        return replace(figures, rungs={name: one for name, one in figures.rungs.items() if name != YOURS})
+        return replace(figures, rungs={name: rung for name, rung in figures.rungs.items() if name != YOURS})
 
     # ---- without a GPU --------------------------------------------------------------------------------------------
 
     def count(self) -> dict[str, Counts | str]:
         """Returns the counts of each rung, and of the learner's kernel if it is right, or the reason for none."""
-        found: dict[str, Counts | str] = {}
+        counts: dict[str, Counts | str] = {}
         for name, run in self._runs():
             if name == YOURS and not self._is_right(run):
                 continue
             try:
                 refuse_what_cannot_run(run)
-                found[name] = counts_of(run, self.trial, self.ladder.counted)
+                counts[name] = counts_of(run, self.trial, self.ladder.counted)
             except click.ClickException as error:
-                found[name] = error.message.partition(" Next:")[0]
+                counts[name] = error.message.partition(" Next:")[0]
             except MachineFault as fault:
-                found[name] = str(fault)
-        return found
+                counts[name] = str(fault)
+        return counts
 
     def _is_right(self, run: Run) -> bool:
         """Returns True if the calls that the tests state give right values, without a GPU; else sets `own_note`."""
@@ -187,30 +187,30 @@ class Climb:
     def notes(self, figures: Figures | None, counts: dict[str, Counts | str]) -> list[str]:
         """Returns sentences about rungs without figures or with a note, and about the learner's kernel."""
         measured = figures.rungs.items() if figures else ()
-        lines = [f"{name}: not measured, {one.why}." for name, one in measured if isinstance(one, NotTimed)]
-        lines += [f"{name}: {one.note}." for name, one in measured if isinstance(one, Timed) and one.note]
+        lines = [f"{name}: not measured, {rung.why}." for name, rung in measured if isinstance(rung, NotTimed)]
+        lines += [f"{name}: {rung.note}." for name, rung in measured if isinstance(rung, Timed) and rung.note]
         lines += [f"{name}: not counted. {one.rstrip('.')}." for name, one in counts.items() if isinstance(one, str)]
         if isinstance(self.device, str) and figures is None:
             lines.append("How fast they are is measured on a GPU; no figures are kept with this ladder.")
         return lines + ([self.own_note] if self.own_note else [])
 
 
-def at_one_clock(one: Timed | NotTimed, anchor: float | None) -> Timed | NotTimed:
+def at_one_clock(rung: Timed | NotTimed, anchor: float | None) -> Timed | NotTimed:
     """Returns the figures with share * `anchor`, the anchor's rate, as the rate; unchanged if there is none.
 
     Else a change of the GPU's clock between two rungs could make the slower rung look faster.
     """
-    return replace(one, rate=one.share * anchor) if isinstance(one, Timed) and anchor is not None else one
+    return replace(rung, rate=rung.share * anchor) if isinstance(rung, Timed) and anchor is not None else rung
 
 
-def _by_speed(found: dict[str, Timed | NotTimed]) -> dict[str, Timed | NotTimed]:
+def _by_speed(rungs: dict[str, Timed | NotTimed]) -> dict[str, Timed | NotTimed]:
     """Returns the rungs in their order, with the learner's kernel before the first rung that is faster."""
-    own = found.pop(YOURS, None)
+    own = rungs.pop(YOURS, None)
     if not isinstance(own, Timed):
-        return found
+        return rungs
     placed: dict[str, Timed | NotTimed] = {}
-    for name, one in found.items():
-        if YOURS not in placed and isinstance(one, Timed) and one.rate > own.rate:
+    for name, rung in rungs.items():
+        if YOURS not in placed and isinstance(rung, Timed) and rung.rate > own.rate:
             placed[YOURS] = own
-        placed[name] = one
+        placed[name] = rung
     return {**placed, YOURS: placed.get(YOURS, own)}

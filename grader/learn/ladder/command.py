@@ -39,12 +39,12 @@ def ladder(
     \b
     Example:  course ladder 05
     """
-    found = _ladder(exercise)
+    its_ladder = _ladder(exercise)
     if rung is not None:
-        _show_text(exercise, found, rung)
+        _show_text(exercise, its_ladder, rung)
         return
     device = _device(keep, svg)
-    with _climb(exercise, found, submission, device) as climb:
+    with _climb(exercise, its_ladder, submission, device) as climb:
         measured = None if isinstance(device, str) else climb.measure(device)
         counts = climb.count() if measured is None or counted else {}
     figures = climb.kept() if measured is None else measured
@@ -60,14 +60,14 @@ def _ladder(folder: Folder) -> Ladder:
     from grader.learn.ladder.rungs import BadRung, ladder_of
 
     try:
-        found = ladder_of(folder)
+        its_ladder = ladder_of(folder)
     except BadRung as error:
         raise click.ClickException(str(error)) from None
-    if found is None:
+    if its_ladder is None:
         raise click.ClickException(
             f"{folder.id} has no ladder. Next: course hint {folder.number} ends with what was tried, and what it gained"
         )
-    return found
+    return its_ladder
 
 
 def _device(keep: bool, svg: Path | None) -> Device | str:
@@ -129,13 +129,13 @@ def _draw(folder: Folder, climb: Climb, figures: Figures | None, path: Path) -> 
     from grader.show.curves import YOURS
     from grader.show.terminal import console
 
-    measured = {name: one for name, one in figures.rungs.items() if isinstance(one, Timed)} if figures else {}
+    measured = {name: rung for name, rung in figures.rungs.items() if isinstance(rung, Timed)} if figures else {}
     if figures is None or not measured:
         raise click.ClickException("There is no picture: no rung was measured, here or elsewhere.")
     keep_caches_in(folder.root)
     from grader.show.ladder_svg import ladder_svg
 
-    bars = [(name, one.share, f"{figure_text(one.rate)} {figures.unit}") for name, one in measured.items()]
+    bars = [(name, rung.share, f"{figure_text(rung.rate)} {figures.unit}") for name, rung in measured.items()]
     title = f"{folder.id.replace('_', ' ')}, {figures.call}"
     text = ladder_svg(title, bars, f"{figures.gpu}, {figures.date}", figures.anchor, own=YOURS)
     try:

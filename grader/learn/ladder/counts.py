@@ -59,11 +59,11 @@ def counts_of(run: Run, trial: Trial, sizes: list[list[int]] | None = None) -> C
         launches=len(launches),
         programs=sum(math.prod(launch.grid) for launch in launches),
         instructions=_instructions([kernel.code for kernel in kernels]),
-        registers=max((one.registers for one in facts), default=0),
-        spilled=max((one.spilled_bytes for one in facts), default=0),
-        shared=max((one.shared * one.blocks for one in facts), default=0),
+        registers=max((fact.registers for fact in facts), default=0),
+        spilled=max((fact.spilled_bytes for fact in facts), default=0),
+        shared=max((fact.shared * fact.blocks for fact in facts), default=0),
         opcodes=_opcodes(facts),
-        widths=sorted({access.bytes for one in facts for access in one.accesses}),
+        widths=sorted({access.bytes for fact in facts for access in fact.accesses}),
     )
 
 
@@ -98,8 +98,8 @@ def _moved(run: Run, trial: Trial, packed: PackedPlan, sizes: list[list[int]] | 
 
 def with_sizes(data: tuple[Recipe, ...], sizes: list[list[int]]) -> tuple[Recipe, ...]:
     """Returns the data sets of a call with these shapes of its tensors, in their order."""
-    given = iter(sizes)
-    return tuple(replace(one, shape=tuple(next(given))) if isinstance(one, Data) else one for one in data)
+    left = iter(sizes)
+    return tuple(replace(recipe, shape=tuple(next(left))) if isinstance(recipe, Data) else recipe for recipe in data)
 
 
 def _sizes(packed: PackedPlan) -> dict[str, int]:
@@ -116,7 +116,7 @@ def _instructions(codes: list[bytes]) -> int | None:
 
 
 def _opcodes(facts: list[Facts]) -> str:
-    found = [one.tensor_cores for one in facts]
-    found += ["cp.async" for one in facts if one.async_copies]
-    found += ["TMA" for one in facts if one.tma_copies]
-    return " ".join(dict.fromkeys(filter(None, found)))
+    opcodes = [fact.tensor_cores for fact in facts]
+    opcodes += ["cp.async" for fact in facts if fact.async_copies]
+    opcodes += ["TMA" for fact in facts if fact.tma_copies]
+    return " ".join(dict.fromkeys(filter(None, opcodes)))

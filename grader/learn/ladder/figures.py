@@ -60,7 +60,7 @@ def figures_file(folder: Folder) -> Path:
 def keep(folder: Folder, figures: Figures) -> Path:
     """Writes the figures next to the ladder and returns their file. Raises OSError."""
     path = figures_file(folder)
-    rungs = {name: EMPTY | asdict(one) for name, one in figures.rungs.items()}
+    rungs = {name: EMPTY | asdict(rung) for name, rung in figures.rungs.items()}
     write_whole(path, json.dumps({**asdict(figures), "rungs": rungs}, indent=1) + "\n")
     return path
 
@@ -69,7 +69,7 @@ def kept(folder: Folder) -> Figures | None:
     """Returns the figures that are kept with a ladder; None if there are none that can be read."""
     try:
         data = json.loads(figures_file(folder).read_text(encoding="utf-8"))
-        return Figures(**data | {"rungs": {name: _read(one) for name, one in data["rungs"].items()}})
+        return Figures(**data | {"rungs": {name: _read(rung) for name, rung in data["rungs"].items()}})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -87,9 +87,9 @@ def still_true(figures: Figures, digests: dict[str, str]) -> Figures:
     digests: of the kernels as they are now, by name.
     """
     changed = NotTimed("its kernel has changed since it was measured")
-    found = {
-        name: one if isinstance(one, NotTimed) or one.digest == digests[name] else changed
-        for name, one in figures.rungs.items()
+    rungs = {
+        name: rung if isinstance(rung, NotTimed) or rung.digest == digests[name] else changed
+        for name, rung in figures.rungs.items()
         if name in digests
     }
-    return Figures(**{**vars(figures), "rungs": found})
+    return Figures(**{**vars(figures), "rungs": rungs})

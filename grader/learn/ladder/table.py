@@ -38,21 +38,21 @@ def measured_table(figures: Figures, numbers: dict[str, str], width: int) -> Gro
     shown = len(columns) if width >= MIDDLE else 4
     table = _table(*columns[:shown])
     longest = max(SHORTEST, min(LONGEST, width - 38 - max(map(len, numbers), default=0)))
-    highest = max((one.share for one in figures.rungs.values() if isinstance(one, Timed)), default=0.0)
+    highest = max((rung.share for rung in figures.rungs.values() if isinstance(rung, Timed)), default=0.0)
     before = 0.0
-    for name, one in figures.rungs.items():
+    for name, rung in figures.rungs.items():
         cells: list[str | Text] = ["-"]
-        if isinstance(one, Timed):
-            faster = f"x {figure_text(one.rate / before)}" if before else ""
-            cells = [figure_text(one.rate), percent(one.share), faster, _bar(one, max(highest, 1.0), longest)]
-            before = one.rate
+        if isinstance(rung, Timed):
+            faster = f"x {figure_text(rung.rate / before)}" if before else ""
+            cells = [figure_text(rung.rate), percent(rung.share), faster, _bar(rung, max(highest, 1.0), longest)]
+            before = rung.rate
         table.add_row(*[numbers.get(name, ""), name, *cells][:shown])
     ceiling = f"{CEILING} {figures.anchor}: {figure_text(figures.rate)} {figures.unit}, which the share is of"
     return Group(table, Text(f"{ceiling}; times: as fast as the rung before", style="dim"))
 
 
-def _bar(one: Timed, highest: float, longest: int) -> Text:
-    own, ceiling = round(longest * one.share / highest), round(longest / highest)
+def _bar(rung: Timed, highest: float, longest: int) -> Text:
+    own, ceiling = round(longest * rung.share / highest), round(longest / highest)
     cells = [BAR] * own + [" "] * (longest + 1 - own)
     cells[ceiling] = CEILING
     return Text("".join(cells))
@@ -62,8 +62,8 @@ def counted_table(counted: dict[str, Counts | str], numbers: dict[str, str], wid
     """Returns a row of counts for each kernel; a narrow terminal gets only the most telling columns."""
     shown = [column for column in COLUMNS if width >= column.least]
     table = _table(("", "right"), ("rung", "left"), *((column.name, column.side) for column in shown))
-    for name, one in counted.items():
-        cells = [column.cell(one) for column in shown] if isinstance(one, Counts) else ["-"]
+    for name, counts in counted.items():
+        cells = [column.cell(counts) for column in shown] if isinstance(counts, Counts) else ["-"]
         table.add_row(numbers.get(name, ""), name, *cells)
     legend = " ".join(f"{column.name}: {column.legend}." for column in shown if column.legend)
     return Group(table, Text(legend, style="dim"))
@@ -80,26 +80,26 @@ class Column:
     legend: str = ""
 
 
-def _programs(one: Counts) -> str:
-    count = f"{one.programs / 1e6:.3g}M" if one.programs >= 1_000_000 else number_text(one.programs)
-    return count + (f" in {one.launches}" if one.launches > 1 else "")
+def _programs(counts: Counts) -> str:
+    count = f"{counts.programs / 1e6:.3g}M" if counts.programs >= 1_000_000 else number_text(counts.programs)
+    return count + (f" in {counts.launches}" if counts.launches > 1 else "")
 
 
-def _registers(one: Counts) -> str:
-    return f"{one.registers}+{one.spilled}" if one.spilled else str(one.registers)
+def _registers(counts: Counts) -> str:
+    return f"{counts.registers}+{counts.spilled}" if counts.spilled else str(counts.registers)
 
 
 COLUMNS = [
-    Column("bytes", "right", 0, lambda one: figure_text(one.moved) or "?",
+    Column("bytes", "right", 0, lambda counts: figure_text(counts.moved) or "?",
            "what loads and stores move, each program by itself, times the least; what programs share may come from a "
            "cache"),
     Column("programs", "right", WIDE, _programs),
     Column("code", "right", MIDDLE, lambda one: "?" if one.instructions is None else number_text(one.instructions),
            "instructions of machine code"),
     Column("regs", "right", WIDE, _registers, "per thread, + bytes of them that are spilled"),
-    Column("shared", "right", MIDDLE, lambda one: f"{one.shared / 1024:.3g}", "KiB per program"),
-    Column("opcodes", "left", MIDDLE, lambda one: one.opcodes),
-    Column("access", "left", WIDE, lambda one: ", ".join(map(str, one.widths)),
+    Column("shared", "right", MIDDLE, lambda counts: f"{counts.shared / 1024:.3g}", "KiB per program"),
+    Column("opcodes", "left", MIDDLE, lambda counts: counts.opcodes),
+    Column("access", "left", WIDE, lambda counts: ", ".join(map(str, counts.widths)),
            "bytes that a thread loads or stores at once"),
 ]  # fmt: skip
 

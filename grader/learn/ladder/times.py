@@ -69,7 +69,7 @@ def _told(
     if sample.wrong or not rounds:
         return NotTimed(sample.wrong or "no round was measured"), None
     seconds, of_anchor = (statistics.median(one.seconds[chain] for one in rounds) for chain in (KERNEL, ANCHOR))
-    share = statistics.median(one.seconds[ANCHOR] / one.seconds[KERNEL] for one in rounds)
+    share = statistics.median(timed_round.seconds[ANCHOR] / timed_round.seconds[KERNEL] for timed_round in rounds)
     least = least_bytes(packed.plan, packed.arguments, exercise)
     work = least if anchor == COPY else flops_of(exercise, packed)
     scale = UNITS[anchor][1]

@@ -87,8 +87,8 @@ def judged(exercise: str, command: list[str | Path], cwd: Path | None = None) ->
         path = Path(temporary, "result.json")
         done = ended(["-m", "pytest", "--disable-warnings", *command, "--result", path], cwd)
         if not path.exists():
-            said = done.stdout.strip() or f"pytest ended with status {done.returncode}"
-            return {"exercise": exercise, "tests": [], "fault": said, "report": said}
+            output = done.stdout.strip() or f"pytest ended with status {done.returncode}"
+            return {"exercise": exercise, "tests": [], "fault": output, "report": output}
         return {**json.loads(path.read_text(encoding="utf-8")), "report": done.stdout.strip("\n")}
 
 

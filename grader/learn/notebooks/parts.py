@@ -28,7 +28,7 @@ def finished(folder: Folder, cells: list[NotebookNode]) -> NotebookNode:
 def lesson_of(folder: Folder) -> str:
     """Returns the exercise's README with its pictures inside, without links to files that a student does not have."""
     text = (folder.path / "README.md").read_text(encoding="utf-8")
-    text = IMAGE.sub(lambda found: f"![{found[1]}]({_data_uri(folder.path / found[2])})", text)
+    text = IMAGE.sub(lambda image: f"![{image[1]}]({_data_uri(folder.path / image[2])})", text)
     return LINK.sub(r"\1\2", text)
 
 
@@ -50,8 +50,8 @@ def question_cells(folder: Folder, home: str) -> list[NotebookNode]:
         '# Your answers in their order: a number, "nan", or the letter of a choice, such as "a". None skips it.\n'
         f'from {home} import predict\n\npredict("{folder.id}", {nothing})'
     )
-    asked = "\n".join(_asked(number, question) for number, question in enumerate(questions, 1))
-    return [new_markdown_cell(f"**Predict.**\n\n{asked}"), new_code_cell(source)]
+    cells = "\n".join(_asked(number, question) for number, question in enumerate(questions, 1))
+    return [new_markdown_cell(f"**Predict.**\n\n{cells}"), new_code_cell(source)]
 
 
 def _asked(number: int, question: LessonQuestion) -> str:

@@ -87,14 +87,14 @@ class Origin:
     @property
     def for_pip(self) -> str:
         """The origin for pip: of a repository on GitHub the archive, which is small and needs no git."""
-        found = GITHUB.fullmatch(self.text)
-        return f"https://github.com/{found[1]}/archive/HEAD.tar.gz" if found else self.text
+        match = GITHUB.fullmatch(self.text)
+        return f"https://github.com/{match[1]}/archive/HEAD.tar.gz" if match else self.text
 
     def badge(self, path: str) -> str:
         """Returns a picture in Markdown that opens a notebook of the repository; "" if the origin is no repository."""
-        found = GITHUB.fullmatch(self.text)
-        opened = f"{COLAB}/github/{found[1]}/blob/HEAD/{path}" if found else ""
-        return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({opened})" if found else ""
+        match = GITHUB.fullmatch(self.text)
+        opened = f"{COLAB}/github/{match[1]}/blob/HEAD/{path}" if match else ""
+        return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({opened})" if match else ""
 
 
 def self_study_notebook(folder: Folder, origin: Origin, place: str) -> NotebookNode:

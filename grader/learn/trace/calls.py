@@ -1,9 +1,15 @@
-"""The call that `course trace` looks into: the call that failed in the last run, or the exercise's small example."""
+"""The call that `course trace` looks into: the call that failed in the last run, or the exercise's small example.
+
+A trace begins at the line that failed, or else at the store of the first wrong element. With `--exact` the values of
+the exact run, in which nothing is rounded, stand beside those of the usual run.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -12,22 +18,93 @@ import click
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from grader.judging.uses import CheckUse, DrawnUse, TrafficUse, Use, asked
-from grader.learn.trace.begin import Element, element_of, launch_of, stop_of
+from grader.learn.trace.stops import Stop, first_of, stops_of
 from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_it
 from grader.progress.last_result import last_result
+from grader.wire.reply import Reply
+from grader.wire.traced_program import TracedProgram, TracedStep
 
 if TYPE_CHECKING:
+    import ast
+
     from grader.course.exercise import Exercise
     from grader.course.trial import Trial
     from grader.explain.verdict import Verdict
     from grader.judging.run import Run
-    from grader.learn.trace.stops import Stop
     from grader.numerics.arguments import Argument
     from grader.sentences import Said, Value
-    from grader.wire.reply import Reply
-    from grader.wire.traced_program import TracedProgram
 
 SEED = 0
+ELEMENT = re.compile(r"(\w+)(?:\[([\d, ]*)\])?")  # as in a sentence: z[3, 4], or z for a result without dimensions
+FLOATS = ("fp64", "fp32", "fp16", "bf16")
+
+
+@dataclass
+class StepWithExact(TracedStep):
+    exactly: TracedStep | None = None  # the same step of the exact run, where its numbers are others
+
+
+def with_exact(usual: Reply, exact: Reply) -> Reply:
+    """Returns the usual run's reply, its steps with those of the exact run."""
+    return replace(usual, traced=[_program(one, other) for one, other in zip(usual.traced, exact.traced, strict=True)])
+
+
+def _program(usual: TracedProgram, exact: TracedProgram) -> TracedProgram:
+    """Returns the program with the exact steps, up to where the two part ways: a condition may depend on rounding."""
+    steps, together = [], True
+    others = iter(exact.steps)
+    for step in usual.steps:
+        other = next(others, None)
+        together = together and other is not None and _place(step) == _place(other)
+        differs = together and other is not None and step.dtype in FLOATS and _shown(step) != _shown(other)
+        steps.append(StepWithExact(**vars(step), exactly=other if differs else None))
+    return replace(usual, steps=list(steps))
+
+
+def _place(step: TracedStep) -> tuple:
+    return step.kind, step.line, step.variable, step.operation, tuple(step.calls), step.iteration, step.iterations
+
+
+def _shown(step: TracedStep) -> tuple:
+    return step.numbers, step.low, step.high, step.nans
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of a result: the name of the result, and the index."""
+
+    result: str
+    index: tuple[int, ...]
+
+    def is_written_by(self, step: TracedStep) -> bool:
+        """Returns True for a store or an atomic whose box, the smallest around all its elements, holds this element."""
+        spans = list(zip(step.box[::2], step.box[1::2]))
+        there = len(spans) == len(self.index) and all(low <= at <= high for at, (low, high) in zip(self.index, spans))
+        return step.kind in ("store", "atomic") and step.argument == self.result and there
+
+
+def element_of(text: str) -> Element | None:
+    """Returns the element that a text such as "z[3, 4]" names; None if it names none."""
+    match = ELEMENT.fullmatch(text)
+    return match and Element(match[1], tuple(int(at) for at in (match[2] or "").split(",") if at.strip()))
+
+
+def stop_of(stops: Sequence[Stop], line: int, element: Element | None) -> int:
+    """Returns the number of the stop to begin at: the first at the line, or the last that writes the element, or 0."""
+    if line or element is None:
+        return first_of(stops, line)
+    return max((n for n, stop in enumerate(stops) if any(map(element.is_written_by, stop.steps))), default=0)
+
+
+def launch_of(reply: Reply, tree: ast.Module, line: int, element: Element | None) -> int:
+    """Returns the number of the launch to begin with: the first at the line, or the last that writes the element."""
+    if line:
+        stops = [stops_of(traced.steps, tree) for traced in reply.traced]
+        return next((n for n, of_one in enumerate(stops) if any(stop.is_at(line) for stop in of_one)), 0)
+    if element is None:
+        return 0
+    writes = (n for n, traced in enumerate(reply.traced) if any(map(element.is_written_by, traced.steps)))
+    return max(writes, default=0)
 
 
 @dataclass
@@ -67,15 +144,14 @@ class CallToTrace:
             try:
                 reply = self.run.call(self.trial, inputs, traced=traced)
             except ChildEnded:
-                said = f"{self.trial.exercise.entry} did not come to its end. Next: {judge_it(self.run)}"
-                raise click.ClickException(said) from None
+                sentence = f"{self.trial.exercise.entry} did not come to its end. Next: {judge_it(self.run)}"
+                raise click.ClickException(sentence) from None
             self._refuse(reply)
             self.programs[program] = self._with_exact(reply, inputs, traced) if self.exact else reply
         return self.programs[program]
 
     def _with_exact(self, reply: Reply, inputs: list[Argument], traced: list[int]) -> Reply:
         from grader.explain.exact_runs import no_exact_run
-        from grader.learn.trace.beside_exact import with_exact
         from grader.ttir.exact_text import NoExactRun
 
         try:
@@ -90,10 +166,10 @@ class CallToTrace:
             return
         if failure is None and not reply.refusals:
             raise click.ClickException(f"{self.trial.exercise.entry} launched no kernel. Next: {judge_it(self.run)}")
-        said = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
+        reason = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
         where = f" in line {failure.line}" if failure and failure.line else ""
         what = "It does not compile" if failure and failure.kind == "compile" else "It ends before a kernel runs"
-        raise click.ClickException(f"{what}{where}: {said.rstrip('.')}. Next: {judge_it(self.run)}")
+        raise click.ClickException(f"{what}{where}: {reason.rstrip('.')}. Next: {judge_it(self.run)}")
 
 
 def stopped(reply: Reply) -> str:
@@ -111,11 +187,11 @@ def other_programs(program: TracedProgram, step: int) -> tuple[int, ...]:
     number, size = 0, 1
     for at, count in zip(program.program, program.grid):
         number, size = number + at * size, size * max(count, 1)
-    number, found = (number + step) % size, []
+    number, programs = (number + step) % size, []
     for count in program.grid:
         number, at = divmod(number, max(count, 1))
-        found.append(at)
-    return tuple(found)
+        programs.append(at)
+    return tuple(programs)
 
 
 # ---- the failing call ----------------------------------------------------------------------------------------------
@@ -158,8 +234,8 @@ def _last_failure(folder: Folder) -> _Failure | None:
     if result is None:
         return None
     failed = [test for test in result["tests"] if isinstance(test, dict) and test.get("outcome") == FAIL]
-    told = [test for test in failed if test.get("id") == result.get("cause") and not test.get("hidden")]
-    explained = [test for test in told if test.get("message") == result.get("message")] or told
+    same_cause = [test for test in failed if test.get("id") == result.get("cause") and not test.get("hidden")]
+    explained = [test for test in same_cause if test.get("message") == result.get("message")] or same_cause
     name, seed = explained[0].get("name") if explained else None, result.get("seed")
     return _Failure(name, seed if isinstance(seed, int) else None) if name and isinstance(name, str) else None
 
@@ -188,11 +264,11 @@ def _unwritten(verdict: Verdict) -> str:
     """Returns the first element that no program wrote, if this is the mistake, or else ""."""
     from grader.explain.unwritten import Unwritten
 
-    counted = next((one.evidence for one in verdict.said if one.sentence is Unwritten.COUNT), None)
+    counted = next((sentence.evidence for sentence in verdict.said if sentence.sentence is Unwritten.COUNT), None)
     if counted is not None:
         return f"{counted['name']}{list(_numbers(counted['index']))}"
-    said = _first_wrong(verdict)
-    return str(said.evidence["element"]) if said is not None and "program" not in said.evidence else ""
+    wrong = _first_wrong(verdict)
+    return str(wrong.evidence["element"]) if wrong is not None and "program" not in wrong.evidence else ""
 
 
 def _first_wrong(verdict: Verdict) -> Said | None:
@@ -204,13 +280,13 @@ def _first_wrong(verdict: Verdict) -> Said | None:
 
 def _line(verdict: Verdict) -> int:
     """Returns the line of the mistake; 0 if it is not known."""
-    said = _found(verdict, "line")
-    return verdict.line or (said if isinstance(said, int) else 0)
+    line = _found(verdict, "line")
+    return verdict.line or (line if isinstance(line, int) else 0)
 
 
 def _found(verdict: Verdict, name: str) -> Value | None:
     """Returns the evidence of this name in the first sentence that has it; None if there is none."""
-    return next((one.evidence[name] for one in verdict.said if name in one.evidence), None)
+    return next((sentence.evidence[name] for sentence in verdict.said if name in sentence.evidence), None)
 
 
 def failed_without_values(folder: Folder, module: ModuleType) -> bool:

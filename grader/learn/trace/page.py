@@ -73,7 +73,7 @@ def _stop(stop: Stop) -> dict:
         "line": stop.line,
         "end": stop.statement.end,
         "calls": list(stop.calls),
-        "path": [[one.line, one.number, one.of] for one in stop.path],
+        "path": [[iteration.line, iteration.number, iteration.of] for iteration in stop.path],
         "note": stop.note,
         "beside": beside(stop),
         "told": [line for name, step in stop.told for line in full(name, step)],

@@ -60,21 +60,21 @@ class Stop:
         """The steps to show, each with the name of its variable or of its operation."""
         last = {self._name(step): step for step in self.steps if step.kind in VALUES}
         unnamed = last.pop("", None)
-        found: list[tuple[str, TracedStep]] = []
+        steps: list[tuple[str, TracedStep]] = []
         for step in self.steps:
             name = self._name(step)
-            if step.kind == "parameter" and any(name == other for other, _ in found):
+            if step.kind == "parameter" and any(name == other for other, _ in steps):
                 continue  # sizes and strides of a descriptor come after it
             if step.kind in TOLD_ALWAYS or last.get(name) is step or step.operation in SHOWN_OPERATIONS:
                 final = step.kind not in VALUES or last.get(name) is step
-                found.append((name if final and name else step.operation, step))
+                steps.append((name if final and name else step.operation, step))
             elif not name and self.statement.several and step.operation:
-                found.append((step.operation, step))
+                steps.append((step.operation, step))
         if unnamed is not None and self.statement.condition and unnamed.dtype == "bool":
-            found.append((self.statement.condition, unnamed))
-        elif not found and unnamed is not None:
-            found = [(unnamed.operation, unnamed)]
-        return [(name, step) for name, step in found if name or step.dtype != "pointer"]
+            steps.append((self.statement.condition, unnamed))
+        elif not steps and unnamed is not None:
+            steps = [(unnamed.operation, unnamed)]
+        return [(name, step) for name, step in steps if name or step.dtype != "pointer"]
 
     def _name(self, step: TracedStep) -> str:
         if step.variable or step.kind == "store":
@@ -154,13 +154,13 @@ def _as_written(stop: Stop) -> list[TracedStep]:
     """Returns the steps of a stop, with a single step for the several that the compiler makes of tl.cdiv."""
     if not stop.statement.rounds_up:
         return stop.steps
-    found = []
+    written = []
     for step, following in zip(stop.steps, [*stop.steps[1:], None]):
         if step.operation == "//":
-            found.append(replace(step, operation="tl.cdiv"))
+            written.append(replace(step, operation="tl.cdiv"))
         elif step.operation != "+" or step.variable or following is None or following.operation != "//":
-            found.append(step)
-    return found
+            written.append(step)
+    return written
 
 
 def stops_of(steps: list[TracedStep], tree: ast.AST) -> list[Stop]:

@@ -36,7 +36,7 @@ def print_program(call: CallToTrace, program: tuple[int, ...]) -> None:
     begin = call.launch(reply) if call.element else -1
     for launch, traced in enumerate(reply.traced):
         out.print(f"\n{heading(traced)}", style="bold", markup=False, soft_wrap=True)
-        if any(asked >= size for asked, size in zip_longest(program, traced.grid, fillvalue=1) if asked):
+        if any(index >= size for index, size in zip_longest(program, traced.grid, fillvalue=1) if index):
             out.print(f"The grid has no program {program}: this is one of its last.", markup=False, soft_wrap=True)
         stops = stops_of(traced.steps, call.run.submission.tree)
         for number, stop in enumerate(stops):

@@ -63,15 +63,15 @@ def plain(line: Line) -> str:
 def legend(steps: list[TracedStep]) -> list[Line]:
     """Returns a line for each mark that occurs, with its meaning."""
     marks = "".join(step.marks for step in steps)
-    told = []
+    lines = []
     masked = {step.kind for step in steps if "m" in step.marks}
     if masked:
         of_a_load = ["in a load v is its other, or a descriptor's padding"] if "load" in masked else []
         of_a_store = ["in a store v is not stored"] if "store" in masked else []
-        told.append([("(v)", "masked"), (", ".join([" a lane that is masked off", *of_a_load, *of_a_store]), "quiet")])
+        lines.append([("(v)", "masked"), (", ".join([" a lane that is masked off", *of_a_load, *of_a_store]), "quiet")])
     if "?" in marks:
-        told.append([("?", "empty"), (f" holds nothing: it comes of {NOTHING}", "quiet")])
-    return told
+        lines.append([("?", "empty"), (f" holds nothing: it comes of {NOTHING}", "quiet")])
+    return lines
 
 
 def _head(name: str, step: TracedStep) -> str:
@@ -156,5 +156,5 @@ def _about(step: TracedStep) -> str:
 def _odd_lanes(step: TracedStep) -> list[str]:
     lanes, empty = math.prod(step.shape), 0 if step.numbers else step.empty  # the numbers show empty lanes
     counts = (step.masked, "masked off"), (step.outside, "out of bounds"), (empty, "hold nothing")
-    found = [f"{count} of {lanes} lanes {what}" if step.shape else what for count, what in counts if count]
-    return found + [f"{step.nans} NaN"] * bool(step.nans)
+    odd = [f"{count} of {lanes} lanes {what}" if step.shape else what for count, what in counts if count]
+    return odd + [f"{step.nans} NaN"] * bool(step.nans)
