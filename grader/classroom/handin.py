@@ -30,6 +30,8 @@ OF_NBGRADER = ("timestamp.txt", "submission_secret.txt")
 WRITES = re.compile(  # the beginning of a cell that saves the rest of it
     r"(?:[ \t]*(?:#.*|%%?(?!(?:write)?file\b).*)?\n)*[ \t]*%%(?:write)?file[ \t]+(?P<file>\S+)[^\n]*(?:\n|$)"
 )
+TITLE = re.compile(r'\s*"""(?P<title>\d\d · [^:\n]+):')  # of an exercise's file as it was handed out
+FUNCTION = re.compile(r"^def (\w+)\(", re.MULTILINE)
 PYTHON = re.compile(rb"^(?:def|import|from) ", re.MULTILINE)
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
@@ -179,10 +181,20 @@ def _text_of(file: File, data: bytes, name: str, stub: str, notes: list[str]) ->
             raise
         if named_so:
             notes.append(f"{called} is Python text and no notebook; it was read as a .py file.")
-        return script_text(data)
+        return _own_script(script_text(data), name, stub)
     if not named_so:
         notes.append(f"{called} is a notebook and no Python text; it was read as a notebook.")
     return _solution_of(cells, called, name, stub, notes)
+
+
+def _own_script(text: str, name: str, stub: str) -> str:
+    """Returns this text of a file. Raises Unreadable where it defines no function of the exercise's, and begins with
+    the title of another exercise."""
+    title, own_title = TITLE.match(text), TITLE.match(stub)
+    has_own_function = not {*FUNCTION.findall(text)}.isdisjoint(FUNCTION.findall(stub))
+    if title and own_title and title["title"] != own_title["title"] and not has_own_function:
+        raise Unreadable(f"is another exercise's file, that of {title['title']}; hand in that of {name}")
+    return text
 
 
 def _solution_of(cells: list[tuple[dict, str]], file: str, name: str, stub: str, notes: list[str]) -> str:

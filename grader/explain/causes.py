@@ -110,6 +110,7 @@ class Cause(StrEnum):
     TRAFFIC = "traffic"
     SCATTERED = "scattered"
     TOO_MANY_LAUNCHES = "too-many-launches"
+    IDLE_ITERATIONS = "idle-iterations"
     TOO_MANY_PROGRAMS = "too-many-programs"
     TOO_FEW_PROGRAMS = "too-few-programs"
     TOO_MUCH_MEMORY = "too-much-memory"

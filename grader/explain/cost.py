@@ -15,10 +15,12 @@ from grader.numerics.data_sets import Data
 from grader.sentences import Fields, Said, Sentence, count_text
 from grader.submission.text import Submission
 from grader.ttir.kernel_facts import KernelFacts
-from grader.wire.messages import Launch, Traffic
+from grader.wire.messages import Launch, LoopCount, Traffic
 from grader.wire.reply import Reply
 
 SLACK = 1e-6  # of a ratio that is compared with its limit: counts are exact, divisions are not
+IDLE_SHARE = 0.5  # of a loop's iterations that may load and store nothing
+AHEAD = 2  # such iterations in each run of a loop: what loads ahead has them at the loop's end
 LITTLE = 0.1  # share of a call's bytes that may be moved a few at a time, or lie apart
 
 
@@ -100,6 +102,10 @@ class Cost(Sentence):
     ONE_IDLE = "1 program of {total} has nothing to do: the grid is larger than needed."
     GRID_OF_BLOCKS = "The grid is {grid}. One program per block is enough, rounded up."
     GRID_THAT_WALKS = "The grid is {grid}. One per multiprocessor is enough, or one per tile where these are fewer."
+    IDLE_ITERATIONS = (
+        "Of {iterations} iterations that programs make of the loop in line {line}, {idle} load and store nothing."
+    )
+    ADVICE_ONE_A_BLOCK = "range(0, N, BLOCK_N) has one iteration for each block of N, range(0, N) one for each element."
     PROGRAMS = "{launched} programs are launched; {most} are more than enough: give each a block."
     PROGRAMS_WITH_IDLE_ONES = (
         "{launched} programs are launched, and {idle} of them {have} nothing to do: {enough} {are} enough. The grid "
@@ -177,13 +183,13 @@ def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_
     return verdict
 
 
-def at_its_store(verdict: Verdict, submission: Submission, kernels: Callable[[], list[KernelFacts]]) -> Verdict:
-    """Returns the verdict, with the line of the kernels' only store if a result is written too often."""
+def at_its_line(verdict: Verdict, submission: Submission, kernels: Callable[[], list[KernelFacts]]) -> Verdict:
+    """Returns the verdict with its line as it stands in the file. If a result is written too often, that is the line of
+    the kernels' only store."""
     written = {Cost.WRITTEN, Cost.WRITTEN_AGAIN, Cost.WRITTEN_IN_FULL} & {one.sentence for one in verdict.said}
-    line = the_only(line for kernel in kernels() for line in kernel.store_lines) if written else 0
-    if line:
-        verdict.line = line
-        verdict.said += filter(None, [source_line(submission, line)])
+    if written:
+        verdict.line = the_only(line for kernel in kernels() for line in kernel.store_lines)
+    verdict.said += filter(None, [source_line(submission, verdict.line)])
     return verdict
 
 
@@ -230,6 +236,8 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
         return failed(Cause.TOO_MANY_PROGRAMS, _more_than(limits, limits.programs, launched, idle), kind="cost")
     if limits.multiprocessors and launched < limits.multiprocessors == limits.programs:
         return failed(Cause.TOO_FEW_PROGRAMS, _fewer_than(launched, limits.multiprocessors), kind="cost")
+    if (idling := _idling(reply.loops)) is not None:
+        return idling
     if limits.idle is not None or limits.programs is not None:
         return Verdict(PASS, note=f"{count_text(launched, 'program')}, {idle or 'none'} idle")
     if limits.moved is not None:
@@ -363,6 +371,15 @@ def _kept(scratch: list[Traffic], most: int | None) -> Verdict | None:
     if kept <= most:
         return None
     return failed(Cause.TRAFFIC, Cost.KEPT(kept=kept, most=most), Cost.ADVICE_FEW_NUMBERS(), kind="cost")
+
+
+def _idling(loops: list[LoopCount]) -> Verdict | None:
+    """Returns the verdict on a loop most of whose iterations load and store nothing; else None."""
+    for loop in loops:
+        if loop.idle > max(IDLE_SHARE * loop.iterations, AHEAD * loop.runs):
+            said = Cost.IDLE_ITERATIONS(iterations=loop.iterations, line=loop.line, idle=loop.idle)
+            return failed(Cause.IDLE_ITERATIONS, said, Cost.ADVICE_ONE_A_BLOCK(), kind="cost", line=loop.line)
+    return None
 
 
 def _too_many_launches(launches: int, most: int) -> tuple[Said, Said]:

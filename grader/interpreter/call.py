@@ -72,6 +72,7 @@ class InterpretedCall:
             "findings": self._findings(),
             "launches": [asdict(launch) for launch in self.launches],
             "traffic": [asdict(traffic) for traffic in self.memory.traffic()],
+            "loops": [asdict(loop) for loop in self.memory.loops()],
             "accesses": [asdict(access) for access in self.memory.logged_accesses()],
             "meetings": [asdict(meeting) for meeting in self.memory.told_meetings()],
             "broken": self.broken,

@@ -16,6 +16,7 @@ from grader.interpreter.batch import Batch
 from grader.interpreter.dtypes import over
 from grader.interpreter.endless_loops import WHY, Endless, deciding, stays
 from grader.interpreter.frame import BlockTracer, Frame, ReadyBlock
+from grader.interpreter.idle_iterations import touches_memory
 from grader.interpreter.promises import note
 from grader.interpreter.registry import carries_out
 from grader.ttir.module import Function, Operation
@@ -118,11 +119,23 @@ def _if(operation: Operation, regions: list[Region], functions: dict[str, ReadyF
     return run
 
 
+def _counts(loop: Operation, frame: Frame) -> Callable[[Frame, int], None] | None:
+    """Notes that the programs which run here begin this loop, where idle iterations are counted; None where not.
+
+    Returns what notes an iteration of the programs that run in a frame, from the number of the last access before it.
+    """
+    memory, count = frame.batch.memory, frame.batch.memory.idle_iterations
+    if count is None:
+        return None
+    count.note_run(loop, int(np.count_nonzero(frame.everyone())))
+    return lambda inner, before: count.note(loop, memory.unused_since(before)[inner.everyone()])
+
+
 @carries_out("scf.for", stateful=True, control=True)
 def _for(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
     (body,) = regions
     variable, *carried_numbers = body[0].arguments
-    place = operation.place
+    place, touches = operation.place, touches_memory(operation)
 
     def run(frame: Frame, low: np.ndarray, high: np.ndarray, step: np.ndarray, *carried: Any) -> Any:
         values, now = frame.values, list(carried)
@@ -138,6 +151,7 @@ def _for(operation: Operation, regions: list[Region], functions: dict[str, Ready
         else:
             least = int(trips.min())
         at, pipelined = low, frame.batch.pipelined.get(operation)
+        note_iteration = _counts(operation, frame) if touches else None
         if pipelined is not None:
             frame.batch.memory.pipelined.append(pipelined)
         for iteration in range(int(trips.max())):
@@ -147,12 +161,16 @@ def _for(operation: Operation, regions: list[Region], functions: dict[str, Ready
             values[variable] = at
             for number, value in zip(carried_numbers, now):
                 values[number] = value
+            before, inner = frame.batch.memory.accesses, frame
             if iteration < least:
                 now = run_region(body, frame)
             else:
                 going = np.broadcast_to(trips, (frame.count,)) > iteration
-                new = run_region(body, frame.branch(going))
+                inner = frame.branch(going)
+                new = run_region(body, inner)
                 now = [_joined(frame, going, one, other) for one, other in zip(new, now)]
+            if note_iteration is not None:
+                note_iteration(inner, before)
             at = at + step
         if pipelined is not None:
             frame.batch.memory.pipelined.remove(pipelined)
@@ -165,13 +183,14 @@ def _for(operation: Operation, regions: list[Region], functions: dict[str, Ready
 @carries_out("scf.while", stateful=True, control=True)
 def _while(operation: Operation, regions: list[Region], functions: dict[str, ReadyFunction]) -> Callable:
     before, after = regions
-    place, decides = operation.place, deciding(operation)
+    place, decides, touches = operation.place, deciding(operation), touches_memory(operation)
 
     def run(frame: Frame, *carried: Any) -> Any:
         values, now, going, out = frame.values, list(carried), frame.active, None
+        note_iteration = _counts(operation, frame) if touches else None
         while True:
             frame.batch.spend(1, 1, place)
-            inner = frame.branch(going)
+            inner, before_it = frame.branch(going), frame.batch.memory.accesses
             for number, value in zip(before[0].arguments, now):
                 values[number] = value
             condition, *operands = run_region(before, inner)
@@ -184,6 +203,8 @@ def _while(operation: Operation, regions: list[Region], functions: dict[str, Rea
                 values[number] = value
             inner = frame.branch(None if goes_on.all() else goes_on)
             new = run_region(after, inner)
+            if note_iteration is not None:
+                note_iteration(inner, before_it)
             if decides is not None and stays(decides, now, new, goes_on):
                 raise Endless(place, WHY)
             now = new if inner.active is None else [_joined(frame, goes_on, one, old) for one, old in zip(new, now)]

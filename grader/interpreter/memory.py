@@ -18,13 +18,14 @@ from grader.interpreter.access_log import NO_OFFSET, AccessLog, AccessObserver, 
 from grader.interpreter.access_parts import Access, Part, conflicts, in_rounds, outside, units_of
 from grader.interpreter.buffers import FILLS, SHIFT, Argument, Buffer, base_of
 from grader.interpreter.findings import MOST_REPORTS, Reports, Seen, Turn
+from grader.interpreter.idle_iterations import IdleIterations
 from grader.interpreter.meetings import Meetings
 from grader.interpreter.pipelined_loads import PipelinedLoop
 from grader.interpreter.shadow import ATOMIC, NOBODY, SEVERAL, Order, Sight, Units
 from grader.interpreter.traffic import ProgramGroups, count_instruction, is_increasing, starts_of_runs
 from grader.interpreter.views import BufferView
 from grader.ttir.module import Operation
-from grader.wire.messages import Finding, LoggedAccess, Meeting, Traffic
+from grader.wire.messages import Finding, LoggedAccess, LoopCount, Meeting, Traffic
 
 APART = 1 << 42  # bytes between the pretended addresses of two buffers
 
@@ -44,6 +45,7 @@ class CheckedMemory:
         self.count_readers = count_traffic  # whether to count what each program reads
         self.buffers: list[Buffer] = []
         self.reports = Reports()
+        self.idle_iterations = IdleIterations() if count_traffic else None
         self.launches = self.batches = self.accesses = 0
         self.order: Order | None = None
         self.pipelined: list[PipelinedLoop] = []  # the loops under way that begin loads ahead
@@ -78,6 +80,7 @@ class CheckedMemory:
         self.programs = self.numbers = np.zeros(0, np.int32)
         self.all_busy = False
         self.busy = np.zeros(0, bool)  # which programs of the batch, in the order of their numbers, have used memory
+        self.last_use = np.zeros(0, np.int64)  # by program, the number of the access in which it last had a lane
         self.idle = self.accesses = self.batches = 0
         self.groups: dict[Buffer, ProgramGroups] = {}
         if self.meetings is not None:
@@ -91,6 +94,7 @@ class CheckedMemory:
         self.programs, self.batches = programs, self.batches + 1
         self.numbers = np.sort(programs)
         self.busy, self.all_busy = np.zeros(programs.size, bool), False
+        self.last_use = np.zeros(programs.size, np.int64)
         if self.meetings is not None:
             self.meetings.begin_batch(programs)
         if self.order is not None:
@@ -103,9 +107,16 @@ class CheckedMemory:
         self.idle += self.busy.size - int(np.count_nonzero(self.busy))
 
     def _note_busy(self, programs: np.ndarray) -> None:
-        if not self.all_busy:
-            self.busy[np.searchsorted(self.numbers, programs[starts_of_runs(programs)])] = True
-            self.all_busy = bool(self.busy.all())
+        if self.all_busy and self.idle_iterations is None:
+            return
+        places = np.searchsorted(self.numbers, programs[starts_of_runs(programs)])
+        self.busy[places] = True
+        self.all_busy = bool(self.busy.all())
+        self.last_use[places] = self.accesses
+
+    def unused_since(self, access: int) -> np.ndarray:
+        """Returns for each program of the batch whether it had a lane in no access after the one of this number."""
+        return (self.last_use <= access)[np.searchsorted(self.numbers, self.programs)]
 
     def end_launch(self) -> None:
         self._end_batch()
@@ -405,6 +416,10 @@ class CheckedMemory:
                 total.by_one = max(total.by_one, counts.by_one)
                 total.item = views[0].item
         return list(totals.values())[:MOST_REPORTS]
+
+    def loops(self) -> list[LoopCount]:
+        """Returns the counts of the loops that load or store, where traffic is counted."""
+        return [] if self.idle_iterations is None else list(self.idle_iterations.by_loop.values())[:MOST_REPORTS]
 
     def logged_accesses(self) -> list[LoggedAccess]:
         return self.access_log.accesses() if self.access_log is not None else []

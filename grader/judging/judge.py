@@ -85,7 +85,7 @@ class Judge:
             return verdict
         cost_verdict = cost.traffic_verdict(reply, limits, self.exercise, at_once)
         kernels = partial(self.run.kernels, trial, self.run.inputs(trial))
-        return self.speed.instead_of(cost.at_its_store(cost_verdict, self.run.submission, kernels))
+        return self.speed.instead_of(cost.at_its_line(cost_verdict, self.run.submission, kernels))
 
     def wrong(self, trial: Trial) -> Verdict | None:
         """Returns the failure of a large call that is otherwise compiled or timed; None if its values are right."""

@@ -39,7 +39,7 @@ def watch(exercise: Folder | None) -> None:
     """Judges an exercise now and whenever you save its file; without NN, the one you work on.
 
     After the first pass it moves on to the next exercise. A file saved during a run is judged after it. Keys: h shows
-    the next hint, n goes to the next exercise, r runs again, q quits.
+    the next hint, n goes to the next exercise, r runs again, q quits; h, n and r wait for the end of a run.
 
     \b
     Example:  course watch 03
@@ -70,6 +70,7 @@ class Watcher:
         self.judge = _prepared_judge()
         self.is_judging = False
         self.judged = 0  # runs of this judge process
+        self.pressed = ""  # the last of the keys h, n and r, until it is answered: a hint speaks of a run's failure
         self.left_by = 0  # the number of the signal; 0: none
         self.was_passed = False  # before this run: a learner who comes back wants to stay
 
@@ -81,9 +82,12 @@ class Watcher:
                 key = read_key(TICK)
                 if key == "q":
                     return
+                if key in ("h", "n", "r"):
+                    self.pressed = key
                 if self.is_judging:
                     self._look_at_the_run()
-                elif key in ("h", "n", "r"):
+                elif self.pressed:
+                    key, self.pressed = self.pressed, ""
                     {"h": self._hint, "n": self._next, "r": lambda: self._run(self.exercise)}[key]()
                 elif saved := self._saved():
                     self._run(saved)
@@ -135,7 +139,7 @@ class Watcher:
             self.judge, self.judged = _prepared_judge(), 0
         following = next_after(self.exercise, read_progress(self.exercise.root)) if status == 0 else None
         if status == 0 and following is not None and not self.was_passed:
-            self.exercise = following
+            self.exercise, self.pressed = following, ""  # which was pressed for the exercise before
             click.echo(f"Watching {following.id} now. Its lesson: course open {following.number}")
         self._prompt()
 

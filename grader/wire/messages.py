@@ -377,6 +377,16 @@ class Launch:
 
 
 @dataclass
+class LoopCount:
+    """Iterations of one loop that loads or stores, of all programs of all launches together."""
+
+    line: int
+    iterations: int = 0
+    idle: int = 0  # in which a program loaded and stored nothing
+    runs: int = 0  # times that a program began the loop
+
+
+@dataclass
 class Traffic:
     """Bytes that all programs of all launches moved for one argument."""
 

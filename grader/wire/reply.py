@@ -17,6 +17,7 @@ from grader.wire.messages import (
     Launch,
     LeftOpen,
     LoggedAccess,
+    LoopCount,
     Meeting,
     Mend,
     Met,
@@ -107,6 +108,7 @@ class Reply:
     changed: list[str] = field(default_factory=list)  # arguments that the host function filled, though it may not
     sampled: list[Sampled] = field(default_factory=list)  # of each result, where not all programs were run
     traffic: list[Traffic] = field(default_factory=list)
+    loops: list[LoopCount] = field(default_factory=list)  # where traffic is counted
     accesses: list[LoggedAccess] = field(default_factory=list)
     meetings: list[Meeting] = field(default_factory=list)
     configurations: list[int] = field(default_factory=lambda: [0])  # numbers of the configurations that can run
@@ -150,6 +152,7 @@ def read_reply(header: JsonObject, blob: bytes) -> Reply:
         findings=items(header, "findings", _finding),
         launches=items(header, "launches", _launch),
         traffic=items(header, "traffic", lambda data: build(Traffic, data)),
+        loops=items(header, "loops", lambda data: build(LoopCount, data)),
         accesses=items(header, "accesses", lambda data: build(LoggedAccess, data)),
         meetings=items(header, "meetings", _meeting),
         broken=items(header, "broken", lambda data: build(BrokenPromise, data)),

@@ -234,6 +234,19 @@ def test_python_counts_as_such_whatever_its_name(tmp_path):
     assert read(tmp_path).notes == ["softmax.ipynb is Python text and no notebook; it was read as a .py file."]
 
 
+@pytest.mark.parametrize("name", ["softmax.py", "softmax.ipynb"])
+def test_another_exercises_file_is_told(tmp_path, name):
+    other = (ROOT / "solutions/01_masked_add/masked_add.py").read_text(encoding="utf-8")
+    write(tmp_path, other.encode(), name)
+    assert read(tmp_path).text is None
+    assert read(tmp_path).problem == (
+        f"{name} is another exercise's file, that of 01 · Masked add; hand in that of softmax"
+    )
+    for own in (f"{other}\n\ndef softmax(x): ...\n", "def masked_add(x, y): ...\n", STUB):
+        write(tmp_path, own.encode(), name)
+        assert read(tmp_path).text == own
+
+
 def test_another_exercises_notebook_is_told(tmp_path):
     other = notebook_of(Folder(ROOT / "exercises/01_masked_add"), {"right": 16})
     write(tmp_path, filled(other, "def masked_add(): ..."))

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from grader import normal
-from grader.explain.cost import TrafficLimits, at_its_store, traffic_verdict
+from grader.explain.cost import TrafficLimits, at_its_line, traffic_verdict
 from grader.explain.verdict import FAIL, PASS
-from grader.judging.uses import CompiledUse
+from grader.judging.uses import CompiledUse, TrafficUse
 from grader.submission.text import read_submission
 from grader.wire.messages import Launch, Traffic
 from grader.wire.reply import Reply
@@ -65,7 +65,7 @@ def test_what_is_written_too_often_is_told_by_the_line_of_the_only_store(tmp_pat
     reply = Reply(traffic=[Traffic("z", written=24, size=8, used=8)])
     verdict = traffic_verdict(reply, TrafficLimits(writes={"z": 1}), exercise_of("01_masked_add"), at_once=1)
     kernels = [SimpleNamespace(store_lines=lines) for lines in stores]
-    verdict = at_its_store(verdict, read_submission(file), lambda: kernels)
+    verdict = at_its_line(verdict, read_submission(file), lambda: kernels)
     assert verdict.line == line and verdict.lines[0] == "z is written 3 times; once is enough."
     assert verdict.lines[1:] == (["Line 4:  tl.store(z_ptr, k)"] if line else [])
 
@@ -80,3 +80,37 @@ def test_threads_of_all_blocks_of_a_program_share_its_tile(bench):
     assert verdict.lines[1] == (
         "The tile is shared by 256 threads (8 warps) and leaves each 4 bytes: make the tile larger."
     )
+
+
+COUNTED = [("for start in range(0, N, BLOCK_N):", "for step in range(0, N):\n        start = step * BLOCK_N")]
+WHILE = [
+    ("    for start in range(0, N, BLOCK_N):", "    start = 0\n    while start < N * BLOCK_N:"),
+    ("other=0.0)\n", "other=0.0)\n        start += BLOCK_N\n"),
+]
+ONE_AHEAD = [
+    ("start in range(0, N, BLOCK_N)", "start in range(BLOCK_N, N + BLOCK_N, BLOCK_N)"),
+    ("    for", "    x = tl.load(x_ptr + row * stride_xm + lanes * stride_xn, mask=lanes < N, other=0.0)\n    for"),
+    ("partial += tl.load", "partial += x\n        x = tl.load"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "columns", "said"),
+    [
+        ([], 64, ""),
+        (COUNTED, 64, "Of 192 iterations that programs make of the loop in line 18, 186 load and store nothing."),
+        (WHILE, 64, "Of 192 iterations that programs make of the loop in line 19, 186 load and store nothing."),
+        (ONE_AHEAD, 64, ""),
+        (ONE_AHEAD, 32, ""),  # the only iteration of each program loads nothing
+    ],
+)
+def test_a_loop_most_of_whose_iterations_load_nothing_is_told_with_its_line(bench, changes, columns, said):
+    text = (ROOT / "solutions/07_row_sum/row_sum.py").read_text(encoding="utf-8")
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    use = TrafficUse.of("test_cost", normal(3, columns), BLOCK_N=32)
+    verdict = use.verdict(bench(text, "07_row_sum").judge)
+    assert verdict.outcome == (FAIL if said else PASS), verdict.lines
+    assert not said or (verdict.id == "idle-iterations" and verdict.lines[0].startswith(said))
+    assert not said or verdict.lines[-1].startswith(f"Line {verdict.line}:  ")

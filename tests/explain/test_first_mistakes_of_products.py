@@ -290,3 +290,24 @@ def test_a_first_mistake_in_a_product(bench, name):
     changes, said, line, *which = OF_PRODUCTS[name]
     sentence, place = told(bench, "05_grouped_matmul", changes, *OF_PRODUCTS_CALLS["".join(which)])
     assert sentence.startswith(said) and place.startswith(line) and bool(place) == bool(line), (sentence, place)
+
+
+# ---- 25_flash_attention ----------------------------------------------------------------------------------------------
+
+OF_ATTENTION = {
+    "the sum along the wrong axis": (
+        ("total * factor + tl.sum(p, 1)", "total * factor + tl.sum(p, 0)"),
+        "Tiles of different shapes meet in line 42: along axis 0 they have 64 and 32 elements. A reduction leaves the",
+    ),
+    "a product of two dtypes": (
+        ("p.to(v.dtype), v", "p, v"),
+        "The compiler refuses line 43: tl.dot multiplies tiles of one dtype, and these are fp32 and fp16: convert one",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_ATTENTION)
+def test_a_first_mistake_of_attention_is_told(bench, name):
+    change, said = OF_ATTENTION[name]
+    data = normal(1, 1, 64, 64), normal(1, 1, 32, 64), normal(1, 1, 32, 64)
+    assert told(bench, "25_flash_attention", (change,), data, dict(BLOCK_M=64, BLOCK_N=32))[0].startswith(said)

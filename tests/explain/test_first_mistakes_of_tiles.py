@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from grader import normal, output
+from grader.explain.verdict import PASS
+from tests.conftest import ROOT
 from tests.explain.first_mistakes import told
 
 # ---- 02_strided_blocks -----------------------------------------------------------------------------------------------
@@ -189,3 +191,10 @@ def test_a_first_mistake_in_a_strided_copy(bench, name):
     changes, said, line, *which = OF_COPIES[name]
     sentence, place = told(bench, "02_strided_blocks", changes, *OF_COPIES_CALLS["".join(which)])
     assert sentence.startswith(said) and place.startswith(line) and bool(place) == bool(line), (sentence, place)
+
+
+def test_and_between_the_two_comparisons_of_a_mask_is_right(bench):
+    text = (ROOT / "solutions/02_strided_blocks/strided_blocks.py").read_text(encoding="utf-8")
+    assert text.count("(rows < M) & (cols < N)") == 1
+    text = text.replace("(rows < M) & (cols < N)", "(rows < M) and (cols < N)")
+    assert bench(text, "02_strided_blocks").check(normal(101, 153), output(101, 153)).outcome == PASS

@@ -102,6 +102,11 @@ def test_it_judges_every_save_gives_hints_moves_on_after_a_pass_and_leaves_nothi
     assert "opens when it is passed" not in course.here("hint", "01").err
     screen.press("h")
     assert "Hint 2 of 3 for 01_masked_add" in screen.until(KEYS)
+    screen.press("r")
+    screen.until("judging ...")
+    screen.press("h")  # answered after the run
+    assert "z holds x - y" in screen.until(KEYS)
+    assert "Hint 3 of 3 for 01_masked_add" in screen.until(KEYS)
     slow = "for number in range(10_000_000):\n    pass\n"  # half a second, at each import
     course.save("01_masked_add", course.solution("01_masked_add") + slow)
     screen.until("one full block")  # the first test's line: the file has been read by then

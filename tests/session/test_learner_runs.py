@@ -117,6 +117,17 @@ def test_a_partly_filled_stub_says_which_region_is_empty(course):
     assert done.lines[-1].startswith(f"  Next: edit exercises/01_masked_add/masked_add.py:{line} ")
 
 
+def test_a_region_of_the_host_function_that_is_empty_is_told(course):
+    """The launch asks for what the region was to define, and is not where to edit."""
+    text = (ROOT / "solutions/01_masked_add/masked_add.py").read_text()
+    begin, end = text.index("    ### BEGIN", text.index("# How many programs")), text.rindex("    ### END SOLUTION\n")
+    write(course, "01_masked_add", text[:begin] + "    pass\n" + text[end:].removeprefix("    ### END SOLUTION\n"))
+    done = run("exercises/01_masked_add", cwd=course)
+    assert "The marked region in masked_add is still empty." in done.out
+    line = text[:begin].count("\n") + 1
+    assert done.lines[-1].startswith(f"  Next: edit exercises/01_masked_add/masked_add.py:{line} ")
+
+
 def test_one_test_by_its_name_is_no_pass(course):
     """As the button of an editor asks for it."""
     write(course, "01_masked_add", (ROOT / "solutions/01_masked_add/masked_add.py").read_text())
