@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 PACKAGE = ROOT / "grader"
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 FLOORS = CONTRACTS[0]["layers"]
-MOST_MODULES_AT_THE_ROOT, MOST_ROOMS, MOST_FLOORS = 6, 22, 12
+MOST_MODULES_AT_THE_ROOT, MOST_ROOMS, MOST_FLOORS = 6, 23, 12
 
 
 def rooms() -> list[Path]:
