@@ -130,9 +130,11 @@ def test_a_region_of_the_host_function_that_is_empty_is_told(course):
 
 def test_a_warning_of_another_plugin_does_not_stand_below_the_last_line(course):
     write(course, "01_masked_add", (ROOT / "exercises/01_masked_add/masked_add.py").read_text())
-    (course / "conftest.py").write_text("import warnings\nwarnings.warn('it gets old')\n")
-    done = run("exercises/01_masked_add", cwd=course)
-    assert "it gets old" not in done.out and done.lines[-1].startswith("  Next: ")
+    warner = "import warnings\n\n\ndef pytest_runtest_setup():\n    warnings.warn('it gets old')\n"
+    (course / "warner.py").write_text(warner)
+    typed = [sys.executable, "-m", "pytest", "-p", "warner", "exercises/01_masked_add"]
+    done = started(typed, course, {**os.environ, "PYTHONPATH": str(course)})
+    assert "it gets old" not in done.out and "  Next: " in done.out.rstrip().splitlines()[-1]
 
 
 def test_one_test_by_its_name_is_no_pass(course):
