@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 import click
@@ -20,12 +21,14 @@ from grader.course.regions import BEGIN, END
 from grader.explain.verdict import FAIL, PASS
 from grader.places import COURSE, missing
 from grader.session.judging_process import JudgeEnded, JudgingProcess
+from grader.show.terminal import console
 
 EXERCISE = Folder(COURSE / "exercises" / "03_softmax")
 MENDED, WRONG = 'other=-float("inf")', "other=0.0"
-OPENING = """\
-Each program of this softmax loads one row. A row has 781 numbers and its block 1024 lanes: the lanes past the end of
-the row hold 0."""
+OPENING = (
+    "Each program of this softmax loads one row. A row has 781 numbers and its block 1024 lanes: the lanes past the "
+    "end of the row hold 0."
+)
 SEED = 20  # the sentence is the same with any seed; its numbers are those of the README's picture
 
 
@@ -41,7 +44,8 @@ def demo() -> None:
     wrong = wrong_softmax()
     judge = JudgingProcess()
     try:
-        click.echo(f"{OPENING}\n")
+        _tell(OPENING)
+        click.echo()
         _show_line_of(wrong, WRONG)
         _show_verdict(_judged(judge, wrong), FAIL)
         click.echo("The same kernel, but those lanes hold -inf:\n")
@@ -63,7 +67,8 @@ def wrong_softmax() -> str:
 
 def _show_line_of(text: str, part: str) -> None:
     number, line = next((n, line) for n, line in enumerate(text.splitlines(), 1) if part in line)
-    click.echo(f"  {number}  {line.strip()}\n")
+    _tell(f"{number}  {line.strip()}", "  ")
+    click.echo()
 
 
 def _judged(judge: JudgingProcess, text: str) -> dict:
@@ -103,5 +108,12 @@ def _show_verdict(result: dict, expected: str) -> None:
         return
     click.echo(f"{outcomes.count(FAIL)} tests fail, {outcomes.count(PASS)} pass. What is wrong, in one sentence:\n")
     for line in result["message"].splitlines():
-        click.echo(f"  {line}")
+        _tell(line, "  ")
     click.echo()
+
+
+def _tell(text: str, indent: str = "") -> None:
+    """Prints a text in lines that fit the terminal, broken between words."""
+    further = f"{indent}  " if indent else ""
+    click.echo(textwrap.fill(text, console().width, initial_indent=indent, subsequent_indent=further,
+                             break_long_words=False, break_on_hyphens=False))  # fmt: skip

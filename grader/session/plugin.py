@@ -163,6 +163,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.no_header = True
         config.option.tbstyle = "no"
         config.option.reportchars = "N"
+        config.option.disable_warnings = True  # of other plugins: they would stand below our last line
     machine = machine_for(config.option, folders)
     os.environ.update(PATIENT)
     try:

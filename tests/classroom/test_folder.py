@@ -310,6 +310,7 @@ def test_whoever_sent_anything_has_a_row(folder, judged_by):
     expected |= {"bob": "graded", "suesue": "graded", "tim": "missing"}
     assert {student: row["status"] for student, row in rows.items()} == expected
     assert rows["steineli"]["note"].endswith("; there is steineli_1005_50006_my add final.py")
+    assert rows["pipia"]["note"].endswith("; there is pipia_1017_50018_softmax.py")  # of another exercise
     first, second = "suesue_1020_50021_masked_add-1.py", "suesue_1020_50022_masked_add-2.py"
     assert rows["suesue"]["note"] == f"{first} was not judged: {second} is newer."
     assert "Not in the roster, kept under the name that the folder gives: Ada Lovelace, banivo, " in said

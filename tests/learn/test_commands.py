@@ -19,6 +19,7 @@ from grader.course.regions import stub_text
 from grader.explain.verdict import FAIL, PASS
 from grader.learn import demo
 from grader.progress import progress
+from grader.show.terminal import WIDEST
 from tests.typed_commands import run_pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,6 +115,7 @@ def test_the_demo_names_a_mistake_and_ends_well(untouched, monkeypatch):
     assert all(judge.ended for judge in JudgeHere.made) and JudgeHere.made
     assert "11 tests fail, 5 pass. What is wrong, in one sentence:" in done.lines
     assert "the 243 lanes past the end of each row take part in the sum." in done.out
+    assert max(map(len, done.lines)) <= WIDEST
     assert done.lines[-3].startswith("Passed: ") and done.lines[-1] == "Next: course watch 01"
     assert {path: path.stat().st_mtime_ns for path in untouched.path.rglob("*")} == before
 

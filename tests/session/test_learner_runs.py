@@ -128,6 +128,15 @@ def test_a_region_of_the_host_function_that_is_empty_is_told(course):
     assert done.lines[-1].startswith(f"  Next: edit exercises/01_masked_add/masked_add.py:{line} ")
 
 
+def test_a_warning_of_another_plugin_does_not_stand_below_the_last_line(course):
+    write(course, "01_masked_add", (ROOT / "exercises/01_masked_add/masked_add.py").read_text())
+    warner = "import warnings\n\n\ndef pytest_runtest_setup():\n    warnings.warn('it gets old')\n"
+    (course / "warner.py").write_text(warner)
+    typed = [sys.executable, "-m", "pytest", "-p", "warner", "exercises/01_masked_add"]
+    done = started(typed, course, {**os.environ, "PYTHONPATH": str(course)})
+    assert "it gets old" not in done.out and "  Next: " in done.out.rstrip().splitlines()[-1]
+
+
 def test_one_test_by_its_name_is_no_pass(course):
     """As the button of an editor asks for it."""
     write(course, "01_masked_add", (ROOT / "solutions/01_masked_add/masked_add.py").read_text())

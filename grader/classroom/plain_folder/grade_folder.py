@@ -106,13 +106,15 @@ def _check(found: Submissions, choice: FolderChoice) -> None:
 def _with_results(found: Submissions, results: Results, choice: FolderChoice) -> list[StudentWork]:
     """Returns everyone's work with its results, for each exercise that was asked for, or that somebody handed in.
 
-    Exercises that were not asked for are left out unless all their texts have a result.
+    Exercises that were not asked for are left out unless they have texts, each with a result.
     """
     for one in found.all:
         one.result, one.without = results.find(one.text) if one.text else None, () if choice.speed else (SPEED,)
     only = {folder.id for folder in choice.only}
-    unknown = {one.exercise for one in found.all if one.text and not one.result}
-    shown = found.exercises - (unknown if only else set()) | only
+    known, unknown = (
+        {one.exercise for one in found.all if one.text and bool(one.result) == has} for has in (True, False)
+    )
+    shown = known - unknown | only if only else found.exercises
     return [one for one in found.all if one.exercise in shown]
 
 

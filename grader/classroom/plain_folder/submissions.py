@@ -61,7 +61,7 @@ def read_submissions(
             for student in one.students:
                 sent_by[student].append(one)
         for student in found.students:
-            found.all += [_work(student, sent_by[student], each, stubs) for each in exercises]
+            found.all += [_work(student, sent_by[student], each, stubs, each == only) for each in exercises]
             for each in exercises:
                 held = [one for one in sent_by[student] if one.exercise == each.name]
                 found.clashes += [clash(student, unclear(held), held)] if is_unclear(held) else []
@@ -84,9 +84,14 @@ def _of_empty_folders(source: Path, names: Names) -> dict[str, Person]:
     return found
 
 
-def _work(student: str, sent_ones: list[Sent], exercise: Folder, stubs: dict[Folder, str]) -> StudentWork:
+def _work(
+    student: str, sent_ones: list[Sent], exercise: Folder, stubs: dict[Folder, str], is_only: bool
+) -> StudentWork:
+    """Returns a student's work on an exercise. `is_only`: all that was sent is meant for it, so that a file which names
+    another exercise is told where nothing else can be."""
     others = {each.id for each in stubs} - {exercise.id}
-    unnamed = [one.file for one in sent_ones if not one.exercise and not others & set(one.file.path.parts)]
+    in_no_other = [one for one in sent_ones if not others & set(one.file.path.parts)]
+    unnamed = [one.file for one in in_no_other if not one.exercise]
     named = [one for one in sent_ones if one.exercise == exercise.name]
     if is_unclear(named):
         hand_in = HandIn(problem=unclear(named))
@@ -95,7 +100,8 @@ def _work(student: str, sent_ones: list[Sent], exercise: Folder, stubs: dict[Fol
     else:  # a file that names no exercise may be meant for this one, unless others are named
         is_any_named = any(one.exercise for one in sent_ones)
         meant = [file for file in unnamed if not is_any_named or exercise.id in file.path.parts]
-        hand_in = HandIn(problem=expected(exercise.name, unnamed), absent=not meant)
+        told = unnamed or [one.file for one in in_no_other if is_only]
+        hand_in = HandIn(problem=expected(exercise.name, told), absent=not meant)
     text = None if hand_in.text is None else Text(exercise, hand_in.text, None)
     together = tuple(sorted({student for one in named for student in one.students}))
     hand_in.tell_group(together)
