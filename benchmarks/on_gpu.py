@@ -40,7 +40,7 @@ from grader.gpu.plan import PackedPlan
 from grader.judging.judge import Judge
 from grader.judging.run import Run
 from grader.judging.uses import ThroughputUse, asked
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data, normal
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,7 +52,7 @@ SAMPLES = 3
 class Case:
     exercise: str
     label: str
-    data: tuple[Recipe, ...]
+    data: tuple[DataOrNumber, ...]
     anchor: str = "copy"
 
 

@@ -27,7 +27,7 @@ import pytest
 from grader.course.folder import Folder, all_folders
 from grader.course.trial import CallBound
 from grader.numerics import data_sets
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data
 from grader.wire.reply import DTYPES
 
@@ -48,7 +48,7 @@ MOST_ELEMENTS = 1 << 22  # the interpreter has seconds, not hours
 @dataclass(frozen=True)
 class HiddenCase:
     name: str
-    data: tuple[Recipe, ...]
+    data: tuple[DataOrNumber, ...]
     points: float = 1
     bound: CallBound | None = None
     dtypes: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def _case(stated: object, where: str) -> HiddenCase:
     return HiddenCase(name.strip(), data, points, bound, tuple(dtypes), constants)
 
 
-def _argument(table: object, where: str) -> Recipe:
+def _argument(table: object, where: str) -> DataOrNumber:
     if table == {"none": True}:  # an option that is not taken: TOML has no word for it
         return None
     if not isinstance(table, dict) or "number" not in table:

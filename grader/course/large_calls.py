@@ -33,7 +33,7 @@ from grader.course.promise import (
     with_numbers,
 )
 from grader.numerics import layouts
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data, normal, seed_for
 from grader.numerics.layouts import Layout
 
@@ -322,5 +322,5 @@ def _kinds_of_samples(one: Promised) -> list[Kind]:
     return fitting or list(one.values[:1])
 
 
-def _is_one_by_one(data: Recipe) -> bool:
+def _is_one_by_one(data: DataOrNumber) -> bool:
     return isinstance(data, Data) and (data.is_one_by_one or data.is_output)

@@ -103,7 +103,7 @@ def asked_of(trial: Trial) -> dict:
     It takes rounding models from the exercise itself: a bound "" stands for the exercise's.
     """
     return {
-        "data": [to_json(recipe) for recipe in trial.data],
+        "data": [to_json(stated) for stated in trial.data],
         "dtype": str(trial.dtype).removeprefix("torch."),
         "bounds": {result.name: result.bound if isinstance(result.bound, str) else "" for result in wanted_of(trial)},
     }
@@ -137,7 +137,7 @@ def fault_of(ended: ReplayEnded) -> Verdict:
 def seeds_of(run: Run, trial: Trial) -> list[int]:
     """Returns a seed for each argument: the inputs are the same for the same seed of the run."""
     dtype = short_dtype(trial.dtype)
-    places = [seed_place(recipe, place) for place, recipe in enumerate(trial.data)]
+    places = [seed_place(stated, place) for place, stated in enumerate(trial.data)]
     return [seed_for(run.seed, run.folder.id, trial.name, dtype, place) for place in places]
 
 

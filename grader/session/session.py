@@ -39,7 +39,7 @@ from grader.judging.judge import Judge
 from grader.judging.mended_calls import WORK, mended
 from grader.judging.run import Run
 from grader.judging.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, DrawnUse, ThroughputUse, Use, asked
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.processes.faults import MachineFault
 from grader.progress.earlier_samples import EarlierSamples
 from grader.progress.last_result import record_run
@@ -253,7 +253,7 @@ class Session:
             grading.judge.begin([use for use in uses if use.test in chosen])
         return grading.judge
 
-    def settle(self, item: pytest.Function, kind: type[Use], /, *data: Recipe, **options: Any) -> None:
+    def settle(self, item: pytest.Function, kind: type[Use], /, *data: DataOrNumber, **options: Any) -> None:
         """Judges what a test hands to its fixture, and turns the verdict into pytest's outcome."""
         use = kind.of(item.name, *data, **options)
         if why := self._why_not_yet(item, use):

@@ -42,7 +42,7 @@ class Replays:
         return self.pool.check(request, packed.blob + storages, CHECK_LIMIT, alone=False)
 
     def draw(self, packed: PackedPlan, config: int, folder: Folder, seeds: list[int], alone: bool, **call) -> dict:
-        """Returns the reply to a call on inputs that the process draws from recipes. Raises ReplayEnded, GpuBusy.
+        """Returns the reply to a call on inputs that the process draws itself. Raises ReplayEnded, GpuBusy.
 
         `alone`: the call takes so much memory that others at the same time might find too little. `call`: see asked_of.
         """
