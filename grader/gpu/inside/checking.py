@@ -223,7 +223,7 @@ def _add_to(summary: Summary, part: Comparison, start: int) -> None:
             summary.expected, summary.found = (f"{float(t[first]):.6g}" for t in (part.expected, part.out))
         summary.wrong += part.wrong_count
         summary.unwritten += int((_is_unwritten(part.out) & part.wrong).sum())
-    summary.largest_error = max(summary.largest_error, _finite(part.largest_error))
+    summary.largest_error = max(summary.largest_error, min(part.largest_error, 1e300))  # JSON has no infinity
 
 
 def _wipe(*tensors: torch.Tensor) -> None:
@@ -234,8 +234,3 @@ def _wipe(*tensors: torch.Tensor) -> None:
 def _is_unwritten(out: torch.Tensor) -> torch.Tensor:
     """Returns a bool tensor: true for elements that hold the poison of fresh memory, or of an argument to be filled."""
     return (bits_of(out) == -1) | is_poison(out)
-
-
-def _finite(number: float) -> float:
-    """Returns the number, at most 1e300, since JSON has no infinity."""
-    return min(number, 1e300)

@@ -19,7 +19,7 @@ from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from grader.judging.uses import CheckUse, DrawnUse, TrafficUse, Use, asked
 from grader.learn.trace.stops import Stop, first_of, stops_of
-from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_it
+from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_it, refusal
 from grader.progress.last_result import last_result
 from grader.wire.reply import Reply
 from grader.wire.traced_program import TracedProgram, TracedStep
@@ -166,10 +166,8 @@ class CallToTrace:
             return
         if failure is None and not reply.refusals:
             raise click.ClickException(f"{self.trial.exercise.entry} launched no kernel. Next: {judge_it(self.run)}")
-        reason = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
-        where = f" in line {failure.line}" if failure and failure.line else ""
         what = "It does not compile" if failure and failure.kind == "compile" else "It ends before a kernel runs"
-        raise click.ClickException(f"{what}{where}: {reason.rstrip('.')}. Next: {judge_it(self.run)}")
+        raise refusal(self.run, what, failure)
 
 
 def stopped(reply: Reply) -> str:
