@@ -72,18 +72,18 @@ class CompilerClient:
     def versions(self) -> dict[str, str]:
         """The versions of the compiler: {"triton": "3.7.1"}. Raises MachineFault if no process comes up."""
         with self._one_at_a_time:
-            return self._there().versions
+            return self._process_here().versions
 
     @property
     def fence(self) -> Fence:
         """The fence that holds the process in. Raises MachineFault if no process comes up."""
         with self._one_at_a_time:
-            return self._there().fence
+            return self._process_here().fence
 
     @property
     def pid(self) -> int:
         with self._one_at_a_time:
-            return self._there().pid
+            return self._process_here().pid
 
     def end(self) -> None:
         """Ends the process at once, even while another thread waits for an answer. May be called again."""
@@ -102,7 +102,7 @@ class CompilerClient:
         arch, lanes = (model.arch, 32) if isinstance(model, GpuModel) else (model.target, model.lanes)
         request = {"kind": "compile", "arch": arch, "lanes": lanes, "options": options, "until": until, "parts": parts}
         with self._one_at_a_time:
-            process = self._there()
+            process = self._process_here()
             try:
                 return read_answer(*process.ask(request, source.encode(), limit), model)
             except WorkerEnded as ended:
@@ -113,7 +113,7 @@ class CompilerClient:
                 if process.has_ended:
                     self._process = None if self._ended else self._new_process()
 
-    def _there(self) -> _Process:
+    def _process_here(self) -> _Process:
         """Returns the process, ready to be asked. Raises MachineFault if it was ended or does not come up."""
         if self._ended:
             raise MachineFault("the compiler's process was ended")

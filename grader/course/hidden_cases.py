@@ -130,14 +130,14 @@ def _data(stated: object, where: str) -> Data:
         raise pytest.UsageError(f"{where}: shape must be a list of whole numbers above 0, for example [61, 781].")
     if len(shape) > MOST_DIMENSIONS or math.prod(shape) > MOST_ELEMENTS:
         raise pytest.UsageError(f"{where}: at most {MOST_ELEMENTS} elements can be judged in the interpreter.")
-    data = DATA_SETS[kind](*shape, **_below(kind, table, where))
+    data = DATA_SETS[kind](*shape, **_number_below(kind, table, where))
     if dtype is not None and dtype not in DTYPES:
         raise pytest.UsageError(f"{where}: dtype {dtype!r} is unknown; there are {', '.join(DTYPES)}.")
     data = data.of(dtype) if dtype else data
     return _laid_out(_changed(data, table, where), table, where)
 
 
-def _below(kind: str, table: dict, where: str) -> dict[str, int]:
+def _number_below(kind: str, table: dict, where: str) -> dict[str, int]:
     if kind not in BELOW:
         _only(table, table.keys() - {"below"}, where)
         return {}

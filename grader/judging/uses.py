@@ -328,7 +328,7 @@ USES: dict[str, type[Use]] = {
 _Kind = TypeVar("_Kind", bound=Use)
 
 
-def asked(module: ModuleType, *kinds: type[_Kind]) -> list[_Kind]:
+def uses_asked(module: ModuleType, *kinds: type[_Kind]) -> list[_Kind]:
     """Returns the uses of these kinds that an exercise's tests make, in the order of the test file.
 
     Each test is run with a stand-in for its fixture. Tests state their data before anything is drawn, so no call is

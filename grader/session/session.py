@@ -38,7 +38,7 @@ from grader.gpu.pool.replays import shared_replays
 from grader.judging.judge import Judge
 from grader.judging.mended_calls import WORK, mended
 from grader.judging.run import Run
-from grader.judging.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, DrawnUse, ThroughputUse, Use, asked
+from grader.judging.uses import FOR_ALL, FOR_VALUES, RIGHT, SPEED, USES, DrawnUse, ThroughputUse, Use, uses_asked
 from grader.numerics.arguments import DataOrNumber
 from grader.processes.faults import MachineFault
 from grader.progress.earlier_samples import EarlierSamples
@@ -247,7 +247,7 @@ class Session:
         grading = self._grading(item)
         if grading.judge is None:
             grading.judge = Judge(item.module.exercise, grading.run)
-            uses: list[Use] = asked(item.module, *USES.values())
+            uses: list[Use] = uses_asked(item.module, *USES.values())
             grading.judge.speed.timed = [use for use in uses if isinstance(use, ThroughputUse)]
             chosen = {other.name for other in item.session.items if other.path == item.path}
             grading.judge.begin([use for use in uses if use.test in chosen])
@@ -265,9 +265,9 @@ class Session:
         if verdict.outcome == SKIPPED:
             pytest.skip(verdict.note)
         if verdict.outcome != PASS:
-            pytest.fail(self._told(item, verdict), pytrace=False)
+            pytest.fail(self._failure_text(item, verdict), pytrace=False)
 
-    def _told(self, item: pytest.Function, verdict: Verdict) -> str:
+    def _failure_text(self, item: pytest.Function, verdict: Verdict) -> str:
         """Returns the text of a test in pytest's own report. A failure of the file as a whole is told once."""
         is_told = any(test.verdict.kind == "file" for test in self._grading(item).failures)
         if verdict.kind == "file" and is_told:
