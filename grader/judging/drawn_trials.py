@@ -1,4 +1,8 @@
-"""A test that draws its calls: the calls of a promise that a run judges, and the verdict on them."""
+"""A test that draws its calls: the calls of a promise that a run judges, and the verdict on them.
+
+A stated call can be foreseen, and a kernel can be made to pass it alone. Calls that nobody knows before the run hold a
+submission to all that its lesson promises.
+"""
 
 from __future__ import annotations
 

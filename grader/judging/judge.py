@@ -1,4 +1,8 @@
-"""The verdict of a test: its calls in the interpreter, in machine code and on a GPU, in the order of explanations."""
+"""The verdict of a test: its calls in the interpreter, in machine code and on a GPU, in the order of explanations.
+
+The order is what a learner feels: what the text alone shows comes before any call, a finding before a formula, the
+interpreter before machine code, and a GPU last. The first reason found is the one that is told.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Values and memory safety of a call on the GPU: its plan, replayed on inputs that the submission never saw."""
+"""Values and memory safety of a call on the GPU: its plan, replayed on inputs that the submission never saw.
+
+The interpreter decides what is right. A GPU shows what it cannot: faults of the compiler, memory touched outside of
+buffers, results that change from run to run, and calls that are too large to interpret.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Draws values, (shape, generator, precision) -> values, and changes them, (values, generator, number) -> values."""
+"""Draws values, (shape, generator, precision) -> values, and changes them, (values, generator, number) -> values.
+
+A draw is named in a table and not handed over as a function: a data set travels to another process as text. Each takes
+all its chance from the generator that it is given, so that a seed repeats a run.
+"""
 
 from __future__ import annotations
 

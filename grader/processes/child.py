@@ -1,4 +1,8 @@
-"""The child as the parent sees it: asked in frames under a time limit, ended without leftovers."""
+"""The child as the parent sees it: asked in frames under a time limit, ended without leftovers.
+
+A child may stop, flood its pipe, start others or outlive its parent. Each of these ends here in a verdict, or in a
+fault of the machine, and never in a parent that waits.
+"""
 
 from __future__ import annotations
 

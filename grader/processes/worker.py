@@ -1,4 +1,8 @@
-"""The parent's end of a process that is asked in frames over two pipes, one request at a time, under a deadline."""
+"""The parent's end of a process that is asked in frames over two pipes, one request at a time, under a deadline.
+
+Children, compilers and replay processes differ in how they start and end. How they are asked is the same, and stands
+here once, with the deadline that no answer may pass.
+"""
 
 from __future__ import annotations
 

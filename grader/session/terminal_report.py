@@ -1,4 +1,8 @@
-"""The report on the terminal: a line per test, one diagnosis, and in the last line the next action."""
+"""The report on the terminal: a line per test, one diagnosis, and in the last line the next action.
+
+A learner reads one thing after a run, and does one thing next: so several failures give one diagnosis, and nothing
+comes after the last line.
+"""
 
 from __future__ import annotations
 
