@@ -30,7 +30,7 @@ from grader.session.weighed import as_lines
 from grader.wire.printable import one_line
 
 if TYPE_CHECKING:
-    from grader.session.session import Grading, TestResult
+    from grader.session.grading import Grading, TestResult
 
 LAST = "Next: this was the last exercise. course.md says where to go from here."
 WIDEST = 120
