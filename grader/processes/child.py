@@ -18,12 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grader.processes import scratch
+from grader.processes.asked_process import AskedProcess, kill_group
 from grader.processes.call_clock import TICK, CallClock
 from grader.processes.descendants import MOST_TASKS, Started, own_children, started_by
 from grader.processes.faults import ChildEnded, MachineFault, ServerLeft
 from grader.processes.triton_forkserver_client import START_LIMIT, TritonForkServer, shared_triton_fork_server
 from grader.processes.where import HEAD, Where, stack_in, where_in
-from grader.processes.worker import Worker, kill_group
 from grader.wire.fence import Fence
 from grader.wire.fields import build
 from grader.wire.frames import OURS, SUBMISSIONS, JsonObject, Limits, ProtocolError
@@ -42,7 +42,7 @@ MOST_STACK = 1 << 14  # bytes kept of the end of its output: there it tells wher
 OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))
 
 
-class ChildProcess(Worker):
+class ChildProcess(AskedProcess):
     """A child that imports a file and records calls of its entry for `model`; without a model it interprets calls.
 
     `sandbox`: which of this process's sandboxes it is shut in, as each has room for one child; None for none. `task`:
