@@ -66,12 +66,12 @@ def compiled(exercise: Folder, path: Path, target: str) -> Iterator[tuple[str, s
     from grader.gpu.models import MODELS
     from grader.judging.judge import Judge
     from grader.judging.run import Run
-    from grader.judging.uses import CompiledUse, asked
+    from grader.judging.uses import CompiledUse, uses_asked
 
     file, run = load_test_file(exercise), Run(exercise, str(path), seed=1, model=MODELS[target])
     judge = Judge(file.exercise, run)
     try:
-        for call in asked(file, CompiledUse):
+        for call in uses_asked(file, CompiledUse):
             trial = call.trials(judge)[0]
             plan = run.launch_plan(trial, ("ptx", "ttgir")).plan
             if plan.error is not None:

@@ -39,8 +39,8 @@ from grader.gpu.nvml import Clocks
 from grader.gpu.plan import PackedPlan
 from grader.judging.judge import Judge
 from grader.judging.run import Run
-from grader.judging.uses import ThroughputUse, asked
-from grader.numerics.arguments import Recipe
+from grader.judging.uses import ThroughputUse, uses_asked
+from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data, normal
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,7 +52,7 @@ SAMPLES = 3
 class Case:
     exercise: str
     label: str
-    data: tuple[Recipe, ...]
+    data: tuple[DataOrNumber, ...]
     anchor: str = "copy"
 
 
@@ -74,7 +74,7 @@ def cases(folder: Folder) -> list[Case]:
     """What the tests of an exercise time, then what is timed besides."""
     module = load_test_file(folder)
     stated = []
-    for call in asked(module, ThroughputUse):
+    for call in uses_asked(module, ThroughputUse):
         label = trial_of(module.exercise, call.test, call.data, module.exercise.dtypes[0]).data_label
         stated.append(Case(folder.number, f"{folder.id}, {label}", call.data, call.anchor))
     return stated + [case for case in MORE if case.exercise == folder.number]

@@ -13,7 +13,7 @@ from grader.course.exercise import Exercise
 from grader.course.folder import Folder, load_test_file
 from grader.course.trial import Trial, trial_of
 from grader.course.wanted_results import Wanted, wanted_of
-from grader.judging.uses import CheckUse, TrafficUse, asked
+from grader.judging.uses import CheckUse, TrafficUse, uses_asked
 from grader.numerics.arguments import Argument, exact, tensors_of
 from grader.numerics.comparison import compare
 
@@ -22,7 +22,8 @@ def accepted_constants(folder: Folder, seed: int = 0) -> list[str]:
     """Returns a complaint for each constant that a case would accept, as all of its results if there are several."""
     module = load_test_file(folder)
     exercise, complaints = module.exercise, []
-    cases: list[CheckUse | TrafficUse] = asked(module, CheckUse, TrafficUse)  # they compare whole results without a GPU
+    # These compare whole results without a GPU.
+    cases: list[CheckUse | TrafficUse] = uses_asked(module, CheckUse, TrafficUse)
     for case in cases:
         stated = case.dtypes if isinstance(case, CheckUse) else ()
         for dtype in stated or exercise.dtypes:

@@ -22,9 +22,10 @@ from grader.course.folder import Folder
 from grader.judging.uses import USES
 from grader.processes import bubblewrap
 from grader.processes.interpreter_process import Interpreter
+from grader.session.grading import Grading
 from grader.session.machine import Machine, machine_for
 from grader.session.result_file import as_json
-from grader.session.session import Grading, Session
+from grader.session.session import Session
 
 SHARE_OF_DRAWN = 1 / 3  # for an accepted kernel: each run draws other calls, and the stated calls are judged as well
 

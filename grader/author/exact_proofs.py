@@ -10,7 +10,7 @@ from grader.course.folder import Folder, load_test_file
 from grader.explain.exact_runs import no_exact_run
 from grader.judging.judge import Judge
 from grader.judging.run import Run
-from grader.judging.uses import CheckUse, asked
+from grader.judging.uses import CheckUse, uses_asked
 from grader.numerics.arguments import exact
 from grader.processes.interpreter_process import Interpreter
 from grader.ttir.exact_text import NoExactRun
@@ -31,7 +31,7 @@ def of_solution(folder: Folder, interpreter: Interpreter) -> list[str]:
 def complaints(judge: Judge, module: ModuleType) -> list[str]:
     """Returns a complaint for each stated call that a right kernel has no right exact run of, in one dtype each."""
     found = []
-    for number, use in enumerate(asked(module, CheckUse)):
+    for number, use in enumerate(uses_asked(module, CheckUse)):
         trials = use.trials(judge)
         trial = trials[number % len(trials)]
         inputs = judge.run.inputs(trial)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from grader.course.trial import Trial
     from grader.gpu.plan import Plan
     from grader.judging.run import Run
-    from grader.numerics.arguments import Recipe
+    from grader.numerics.arguments import DataOrNumber
     from grader.wire.messages import LoggedAccess
     from grader.wire.reply import Reply
 
@@ -216,7 +216,7 @@ def _trial(exercise: Exercise, proof: dict, run: Run) -> tuple[Trial, list]:
     return trial, _with_stated_values(trial, run.inputs(trial), stated)
 
 
-def _stated_data(exercise: Exercise, stated: dict) -> list[Recipe]:
+def _stated_data(exercise: Exercise, stated: dict) -> list[DataOrNumber]:
     from grader.numerics.data_sets import integers
 
     if missing := [name for name in exercise.arguments if name not in stated]:
@@ -224,7 +224,7 @@ def _stated_data(exercise: Exercise, stated: dict) -> list[Recipe]:
     if unknown := sorted(stated.keys() - set(exercise.arguments)):
         raise NoFact(f"`call` states {unknown[0]}, which is no argument; they are {', '.join(exercise.arguments)}")
     in_example = exercise.example.data if exercise.example else [None] * len(exercise.arguments)
-    found: list[Recipe] = []
+    found: list[DataOrNumber] = []
     for name, known in zip(exercise.arguments, in_example):
         value, dtype = stated[name], getattr(known, "dtype", "")  # indices are whole numbers in every run
         if isinstance(value, str) and SHAPE.fullmatch(value):

@@ -10,14 +10,14 @@ from grader.course.drawn_calls import drawn_calls
 from grader.course.folder import Folder, load_test_file
 from grader.course.large_calls import large_calls
 from grader.course.promise import Between, DrawnCall, FixedNumber, Kind, StatedPromise
-from grader.judging.uses import DrawnUse, asked
+from grader.judging.uses import DrawnUse, uses_asked
 
 SEEDS = range(12)  # of runs whose calls are looked at, none of them judged
 
 
 def complaints(folder: Folder) -> list[str]:
     module = load_test_file(folder)
-    promises = [(use.test, use.promise(module.exercise)) for use in asked(module, DrawnUse)]
+    promises = [(use.test, use.promise(module.exercise)) for use in uses_asked(module, DrawnUse)]
     return [f"{test}: {told}" for test, promise in promises for told in _complaints(promise, test)]
 
 

@@ -113,7 +113,7 @@ class Kernel(LazyKernel):
             "function": self.name,
             "line": _line(self.src.fn) if is_as_written(self.src.fn) else 0,
             "signature": {name: _as_json(kind) for name, kind in self.src.signature.items()},
-            "constants": [[list(path), _told(value)] for path, value in self.src.constants.items()],
+            "constants": [[list(path), _description_of(value)] for path, value in self.src.constants.items()],
             "attrs": [[list(path), _as_json(value)] for path, value in attributes],
             "options": self.options,
             "scopes": _scopes(self.src),
@@ -150,7 +150,7 @@ def _symbol(source: ASTSource) -> str:
     return str(source.fn.repr(SimpleNamespace(constants=constants, signature=source.signature)))[:MOST_TEXT]
 
 
-def _told(value: Any) -> JsonObject:
+def _description_of(value: Any) -> JsonObject:
     """Returns the description of a value that a kernel is compiled with, in a form of wire.recorded_call.Recipe."""
     value = value.value if is_plain_constexpr(value) else value
     if type(value) is tuple:
@@ -164,7 +164,7 @@ def _told(value: Any) -> JsonObject:
     if type(value) in (NoneType, bool, int, float, str) and len(repr(value)) <= MOST_TEXT:
         return {"value": repr(value)}
     if is_plain_tuple_class(value):
-        defaults = [[name, *field] for name, field in _told_each(value._field_defaults).items()]
+        defaults = [[name, *field] for name, field in _descriptions_of(value._field_defaults).items()]
         return {"tuple": [value.__name__, list(value._fields), defaults]}
     if _is_changed(value):
         return {"other": "changed after it was made"}
@@ -183,7 +183,7 @@ def _is_changed(value: Any) -> bool:
 
 
 def _told_item(value: Any) -> JsonObject:
-    return {"constexpr": _told(value)} if isinstance(value, constexpr) else _told(value)
+    return {"constexpr": _description_of(value)} if isinstance(value, constexpr) else _description_of(value)
 
 
 def _line(function: JITCallable) -> int:
@@ -219,7 +219,7 @@ def _scopes(source: ASTSource) -> list[list[Any]]:
         names, defaults = _names_of(function), defaults_of(function)
         for value in (*names.values(), *defaults.values()):
             functions += [inner for inner in _functions_in(value) if all(inner is not other for other in functions)]
-        both = _told_each(names), _told_each(defaults)
+        both = _descriptions_of(names), _descriptions_of(defaults)
         for known, new in zip(scopes.setdefault((function.fn.__name__, _line(function)), both), both):
             known |= {name: [1, TWO_VALUES] for name in new if known.get(name) != new[name]}
     for names_and_defaults in scopes.values():
@@ -232,9 +232,9 @@ def _scopes(source: ASTSource) -> list[list[Any]]:
     ]
 
 
-def _told_each(values: dict[str, Any]) -> dict[str, list[Any]]:
+def _descriptions_of(values: dict[str, Any]) -> dict[str, list[Any]]:
     return {
-        name: UNTOLD.get(id(value)) or [int(isinstance(value, constexpr) or _is_changed(value)), _told(value)]
+        name: UNTOLD.get(id(value)) or [int(isinstance(value, constexpr) or _is_changed(value)), _description_of(value)]
         for name, value in values.items()
     }
 
@@ -309,7 +309,7 @@ def is_plain_tuple_class(kind: Any) -> bool:
     if type(kind) is not type or kind.__bases__ != (tuple,) or not isinstance(kind.__dict__.get("_fields"), tuple):
         return False
     try:
-        made = _made(kind.__dict__["_fields"])
+        made = _class_of_tuples(kind.__dict__["_fields"])
     except (TypeError, ValueError):  # no names
         return False
     own, names = vars(kind), vars(made).keys() - DESCRIBES
@@ -324,7 +324,7 @@ def is_plain_tuple_class(kind: Any) -> bool:
 
 
 @cache
-def _made(fields: tuple[str, ...]) -> type:
+def _class_of_tuples(fields: tuple[str, ...]) -> type:
     """Returns a class with these names; `rename` keeps the _1 of a name that Python has put there by itself."""
     return namedtuple("made", fields, rename=True)
 

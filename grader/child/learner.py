@@ -1,4 +1,8 @@
-"""The learner's file: importing it, calling its entry function, and describing what went wrong."""
+"""The learner's file: importing it, calling its entry function, and describing what went wrong.
+
+Whatever goes wrong in here is the learner's: each exception becomes data that the parent can put into a sentence, with
+the line of their file and no traceback of ours.
+"""
 
 from __future__ import annotations
 import __future__

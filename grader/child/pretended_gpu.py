@@ -101,12 +101,12 @@ class PretendCuda(TorchFunctionMode):
         args = tuple(_on_meta(value) for value in args)
         kwargs = {key: _on_meta(value, key == "device") for key, value in kwargs.items() if key != "pin_memory"}
         if function in self._makers:
-            return self._made(function, args, kwargs)
+            return self._tensor_of_numbers(function, args, kwargs)
         if function in self._movers and first is not None and first.device.type == "cpu":
             return self._moved(function, args, kwargs)
         return function(*args, **kwargs)
 
-    def _made(
+    def _tensor_of_numbers(
         self, function: Callable[..., torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> torch.Tensor:
         """Makes a tensor of Python's numbers, as torch.tensor does, on the GPU if that is asked for."""

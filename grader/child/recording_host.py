@@ -1,4 +1,8 @@
-"""A child that records: each launch of a call becomes a recipe and a step of a plan, and nothing runs."""
+"""A child that records: each launch of a call becomes a recipe and a step of a plan, and nothing runs.
+
+Nothing that it says is believed: it runs beside the learner's Python, which may have changed it. It knows no seed, no
+reference and no bound, and the parent reads its answers field by field.
+"""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from grader.compiler.result import LAID_OUT, CompilerResult, Failed, read_answer
 from grader.gpu.amd import ASSEMBLY
 from grader.gpu.models import AmdModel
 from grader.processes import scratch
+from grader.processes.asked_process import PythonProcess
 from grader.processes.call_clock import LAST_RESORT
 from grader.processes.environment import trusted_path
-from grader.processes.faults import MachineFault, WorkerEnded
+from grader.processes.faults import MachineFault, ProcessEnded
 from grader.processes.readable import readable
 from grader.processes.torch_forkserver_client import clean_environment
 from grader.processes.triton_forkserver_client import START_LIMIT
-from grader.processes.worker import PythonWorker
 from grader.wire.fence import Fence
 from grader.wire.fields import build
 from grader.wire.frames import ProtocolError
@@ -72,18 +72,18 @@ class CompilerClient:
     def versions(self) -> dict[str, str]:
         """The versions of the compiler: {"triton": "3.7.1"}. Raises MachineFault if no process comes up."""
         with self._one_at_a_time:
-            return self._there().versions
+            return self._process_here().versions
 
     @property
     def fence(self) -> Fence:
         """The fence that holds the process in. Raises MachineFault if no process comes up."""
         with self._one_at_a_time:
-            return self._there().fence
+            return self._process_here().fence
 
     @property
     def pid(self) -> int:
         with self._one_at_a_time:
-            return self._there().pid
+            return self._process_here().pid
 
     def end(self) -> None:
         """Ends the process at once, even while another thread waits for an answer. May be called again."""
@@ -102,10 +102,10 @@ class CompilerClient:
         arch, lanes = (model.arch, 32) if isinstance(model, GpuModel) else (model.target, model.lanes)
         request = {"kind": "compile", "arch": arch, "lanes": lanes, "options": options, "until": until, "parts": parts}
         with self._one_at_a_time:
-            process = self._there()
+            process = self._process_here()
             try:
                 return read_answer(*process.ask(request, source.encode(), limit), model)
-            except WorkerEnded as ended:
+            except ProcessEnded as ended:
                 return Failed(ended.how, f"it takes more than {limit:g} s" if ended.how == "time" else ended.detail)
             except ProtocolError as error:
                 return Failed("died", f"its answer was garbled: {error}")
@@ -113,7 +113,7 @@ class CompilerClient:
                 if process.has_ended:
                     self._process = None if self._ended else self._new_process()
 
-    def _there(self) -> _Process:
+    def _process_here(self) -> _Process:
         """Returns the process, ready to be asked. Raises MachineFault if it was ended or does not come up."""
         if self._ended:
             raise MachineFault("the compiler's process was ended")
@@ -121,7 +121,7 @@ class CompilerClient:
             self._process = self._new_process()
         try:
             self._process.wait_until_ready()
-        except WorkerEnded as ended:
+        except ProcessEnded as ended:
             self._process.end()
             self._process = None
             raise MachineFault(f"the compiler's process did not come up: {ended.detail or ended.how}") from None
@@ -132,7 +132,7 @@ class CompilerClient:
         return _Process()
 
 
-class _Process(PythonWorker):
+class _Process(PythonProcess):
     fence: Fence  # set once it is ready
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class _Process(PythonWorker):
         )  # fmt: skip
 
     def wait_until_ready(self) -> None:
-        """Waits for the process's imports, and reads its fence and versions. Raises WorkerEnded if it does not come
+        """Waits for the process's imports, and reads its fence and versions. Raises ProcessEnded if it does not come
         up."""
         if not self.versions:
             try:
@@ -152,12 +152,12 @@ class _Process(PythonWorker):
                 self.fence = build(Fence, header.get("fence"))
                 self.versions = {str(name): str(value) for name, value in header["versions"].items()}
             except ProtocolError as error:
-                raise WorkerEnded("died", str(error)) from None
+                raise ProcessEnded("died", str(error)) from None
 
     def ask(self, header: dict, blob: bytes, limit: float) -> tuple[dict, bytes]:
-        """Returns the header and the blob of the answer. Raises ProtocolError, and WorkerEnded if the process ends.
+        """Returns the header and the blob of the answer. Raises ProtocolError, and ProcessEnded if the process ends.
 
-        WorkerEnded says "time" for more than `limit` seconds of a core. The process itself keeps this limit.
+        ProcessEnded says "time" for more than `limit` seconds of a core. The process itself keeps this limit.
         """
         return self._exchanged(limit + LAST_RESORT, {**header, "seconds": limit}, blob)
 
@@ -171,11 +171,11 @@ class _Process(PythonWorker):
         try:
             status = self._process.wait(LAST_RESORT)
         except subprocess.TimeoutExpired:
-            return WorkerEnded("died", "it closed its descriptors")
+            return ProcessEnded("died", "it closed its descriptors")
         if status == -signal.SIGXCPU:
-            return WorkerEnded("time", "")
+            return ProcessEnded("time", "")
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
-        return WorkerEnded("died", f"it ended {how}. {self._last_words()}".strip())
+        return ProcessEnded("died", f"it ended {how}. {self._last_words()}".strip())
 
     def _last_words(self) -> str:
         """Returns the failed assertion of the compiler, else the last line that it wrote; "" if there is none."""

@@ -30,7 +30,7 @@ class Covering:
         self.axes, self.numbers = axes, numbers
         self._open: dict[Cell, dict[Cell, int]] = {(axis, value): {} for axis in axes for value in axes[axis]}
         for one, other in combinations(axes, 2):
-            for cell, met in product(_on(axes, one), _on(axes, other)):
+            for cell, met in product(_cells_on(axes, one), _cells_on(axes, other)):
                 if worth := weight(cell, met):
                     self._open[cell][met] = self._open[met][cell] = worth
         self._unseen = set(self._open)
@@ -85,7 +85,7 @@ class Covering:
         return worth + NEVER_MET * sum(cell in self._unseen for cell in cells)
 
 
-def _on(axes: Mapping[Axis, Sequence[Value]], axis: Axis) -> list[Cell]:
+def _cells_on(axes: Mapping[Axis, Sequence[Value]], axis: Axis) -> list[Cell]:
     return [(axis, value) for value in axes[axis]]
 
 

@@ -85,12 +85,12 @@ def drawn_calls(promise: StatedPromise, seed: int, test: str, of_file: Sequence[
     numbers = random.Random(seed_for(seed, test, "calls"))
     drafts = [draft for stratum in STRATA for draft in stratum(promise, numbers)]
     drafts += [Draft()] * max(LEAST_MIXED, MOST_CALLS - len(drafts))
-    calls = list(_made(promise, drafts, numbers))
+    calls = list(_calls_of(promise, drafts, numbers))
     if promise.gpus:
         gpus = cycle(_of_each_gpu(numbers))
         calls = [replace(call, constants=call.constants | next(gpus)) for call in calls]
     numbers.shuffle(calls)
-    calls += _around(promise, of_file, random.Random(seed_for(seed, test, "around")))
+    calls += _around_numbers(promise, of_file, random.Random(seed_for(seed, test, "around")))
     return [replace(call, number=number) for number, call in enumerate(calls, 1)]
 
 
@@ -133,7 +133,7 @@ def _weight(one: Cell, other: Cell) -> int:
     return WEIGHTS.get(frozenset(named), 1)
 
 
-def _made(promise: StatedPromise, drafts: Iterable[Draft], numbers: random.Random) -> Iterable[DrawnCall]:
+def _calls_of(promise: StatedPromise, drafts: Iterable[Draft], numbers: random.Random) -> Iterable[DrawnCall]:
     """Yields the drafts' calls. Mixed drafts come last; all past LEAST_MIXED are left out once all pairs have met."""
     table, mixed = table_of(promise, numbers), 0
     for draft in drafts:
@@ -317,7 +317,7 @@ def _is_half_alike(kind: Callable, rank: int) -> bool:
     return any(step[0] == "leading" for step in kind(*[2] * rank).steps)
 
 
-def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Random) -> list[DrawnCall]:
+def _around_numbers(promise: StatedPromise, of_file: Sequence[int], numbers: random.Random) -> list[DrawnCall]:
     """Returns calls with a size that is a number of the file, or 1 less or more: a rule of the file may begin or end
     there.
 
@@ -441,7 +441,7 @@ def smallest_blocks(promise: StatedPromise) -> tuple[int, dict[str, int]]:
     return place, promise.blocks[place - 1] if place else {}
 
 
-def _beyond(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
+def _beyond_usual_sizes(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     """Returns drafts in which each size that has a limit beyond is larger than it usually is, all of them at once: one
     in the blocks with the fewest lanes, and one in the file's own where no block cuts any size. Of few sizes, it is one
     of the two smallest."""
@@ -542,7 +542,7 @@ STRATA = (
     _large,
     _many_blocks,
     _many_blocks_each,
-    _beyond,
+    _beyond_usual_sizes,
     _empty_blocks,
     _twice,
     _in_one_memory,

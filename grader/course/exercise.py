@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-    from grader.numerics.arguments import Recipe
+    from grader.numerics.arguments import DataOrNumber
     from grader.numerics.bounds import Bound
 
 
 class Example:
     """A call small enough to be looked at element by element: data sets, and block sizes that cut them into tiles."""
 
-    def __init__(self, *data: Recipe, **constants: int) -> None:
+    def __init__(self, *data: DataOrNumber, **constants: int) -> None:
         self.data, self.constants = data, constants
 
 

@@ -27,7 +27,7 @@ import pytest
 from grader.course.folder import Folder, all_folders
 from grader.course.trial import CallBound
 from grader.numerics import data_sets
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data
 from grader.wire.reply import DTYPES
 
@@ -48,7 +48,7 @@ MOST_ELEMENTS = 1 << 22  # the interpreter has seconds, not hours
 @dataclass(frozen=True)
 class HiddenCase:
     name: str
-    data: tuple[Recipe, ...]
+    data: tuple[DataOrNumber, ...]
     points: float = 1
     bound: CallBound | None = None
     dtypes: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def _case(stated: object, where: str) -> HiddenCase:
     return HiddenCase(name.strip(), data, points, bound, tuple(dtypes), constants)
 
 
-def _argument(table: object, where: str) -> Recipe:
+def _argument(table: object, where: str) -> DataOrNumber:
     if table == {"none": True}:  # an option that is not taken: TOML has no word for it
         return None
     if not isinstance(table, dict) or "number" not in table:
@@ -130,14 +130,14 @@ def _data(stated: object, where: str) -> Data:
         raise pytest.UsageError(f"{where}: shape must be a list of whole numbers above 0, for example [61, 781].")
     if len(shape) > MOST_DIMENSIONS or math.prod(shape) > MOST_ELEMENTS:
         raise pytest.UsageError(f"{where}: at most {MOST_ELEMENTS} elements can be judged in the interpreter.")
-    data = DATA_SETS[kind](*shape, **_below(kind, table, where))
+    data = DATA_SETS[kind](*shape, **_number_below(kind, table, where))
     if dtype is not None and dtype not in DTYPES:
         raise pytest.UsageError(f"{where}: dtype {dtype!r} is unknown; there are {', '.join(DTYPES)}.")
     data = data.of(dtype) if dtype else data
     return _laid_out(_changed(data, table, where), table, where)
 
 
-def _below(kind: str, table: dict, where: str) -> dict[str, int]:
+def _number_below(kind: str, table: dict, where: str) -> dict[str, int]:
     if kind not in BELOW:
         _only(table, table.keys() - {"below"}, where)
         return {}

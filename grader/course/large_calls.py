@@ -33,7 +33,7 @@ from grader.course.promise import (
     with_numbers,
 )
 from grader.numerics import layouts
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data, normal, seed_for
 from grader.numerics.layouts import Layout
 
@@ -60,7 +60,7 @@ def large_calls(
     numbers, around = (random.Random(seed_for(seed, test, what)) for what in ("large calls", "large around"))
     calls = [with_numbers(call, numbers) for call in _of_any_kind(promise, numbers)]
     numbers.shuffle(calls)
-    calls += [with_numbers(call, around) for call in _around(promise, of_file, around)]
+    calls += [with_numbers(call, around) for call in _around_numbers(promise, of_file, around)]
     return [replace(call, number=number) for number, call in enumerate(calls, after + 1)]
 
 
@@ -79,7 +79,7 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
         at_limit = _of_size(promise, name, one.limit, few[-1], COMPACT, numbers)
         yield replace(at_limit, values=at_limit.values | _largest_options(promise))
         if is_sampled(promise, at_limit):
-            size = _aligned(_between(carried_out(one) + 1, one.limit, numbers), numbers.randrange(2), one.limit)
+            size = _aligned(_size_between(carried_out(one) + 1, one.limit, numbers), numbers.randrange(2), one.limit)
             between = _of_size(promise, name, size, few[0], ONE_ROW, numbers)
             yield replace(between, values=_sampled_kinds(promise, numbers))
             if _needs_values_in_full(promise, one):
@@ -88,7 +88,7 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
         kinds = {argument: numbers.sample(of.values, len(of.values)) for argument, of in promise.arguments.items()}
         own = max(len(kinds[argument]) for argument, of in promise.arguments.items() if _has(of, name))
         for turn in range(min(MOST_KINDS, max(own, 2))):
-            size = _between(one.most + 1, one.limit, numbers)
+            size = _size_between(one.most + 1, one.limit, numbers)
             size = _aligned(size, turn, one.limit) if turn else _one_past(size, one)
             between = _of_size(promise, name, size, few[turn], COMPACT, numbers)
             yield replace(between, values={argument: of[turn % len(of)] for argument, of in kinds.items()})
@@ -118,14 +118,14 @@ def _many_at_once(promise: StatedPromise, numbers: random.Random) -> Iterator[Dr
         return
     _, constants = smallest_blocks(promise)
     few = {name: min(FEW) for name, stated in promise.sizes.items() if stated.name in constants}
-    sizes = _alone(promise, names[0], 1, min(FEW)) | dict.fromkeys(names, 1) | few
+    sizes = _ones_but(promise, names[0], 1, min(FEW)) | dict.fromkeys(names, 1) | few
     room = min(MOST_PROGRAMS, MOST_LANES // 2 // lanes(promise, sizes, constants))
     many = {}
     for name, left in zip(numbers.sample(names, len(names)), range(len(names), 0, -1)):
         size = round(room ** (numbers.uniform(0.8, 1.2) / left if left > 1 else 1))
         many[name] = min(size, promise.sizes[name].limit)
         room //= many[name]
-    sizes = _alone(promise, names[0], many[names[0]], min(FEW)) | few | many
+    sizes = _ones_but(promise, names[0], many[names[0]], min(FEW)) | few | many
     layouts, values = _layouts(promise, COMPACT, numbers), {n: of.values[0] for n, of in promise.arguments.items()}
     yield DrawnCall(0, sizes, numbers.choice(promise.dtypes), layouts, values, constants)
 
@@ -152,7 +152,7 @@ def _of_size(
 ) -> DrawnCall:
     """Returns a call in which this size has this value, and all others are small: as small as may be in a sample. few:
     see _alone."""
-    sizes = _alone(promise, name, size, few)
+    sizes = _ones_but(promise, name, size, few)
     layouts = _layouts(promise, families, numbers)
     call = DrawnCall(0, sizes, numbers.choice(promise.dtypes), layouts, _ordinary(promise))
     if is_sampled(promise, call):
@@ -171,7 +171,7 @@ def _with_more(promise: StatedPromise, sizes: dict[str, int], numbers: random.Ra
     return sizes
 
 
-def _alone(promise: StatedPromise, name: str, size: int, few: int) -> dict[str, int]:
+def _ones_but(promise: StatedPromise, name: str, size: int, few: int) -> dict[str, int]:
     """Returns sizes of 1, but for `name`. A size that it is multiplied with in a dimension is `few`, and so are indices
     into it; of many indices, each may be another one."""
     sizes = {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
@@ -191,7 +191,7 @@ def _alone(promise: StatedPromise, name: str, size: int, few: int) -> dict[str, 
     return sizes
 
 
-def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Random) -> Iterator[DrawnCall]:
+def _around_numbers(promise: StatedPromise, of_file: Sequence[int], numbers: random.Random) -> Iterator[DrawnCall]:
     """Yields calls around numbers of the file, since a rule of the file may begin there: a size that differs from the
     number by at most 1, then a size that is a few blocks larger. No call with the file's own blocks and a size as large
     is carried out in full."""
@@ -200,7 +200,7 @@ def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Rand
         for name, size in promise.sizes.items()
         for number in of_file
         if number <= size.limit
-        and (carried_out(size) < number or is_wide(promise, _alone(promise, name, number, FEW[-1])))
+        and (carried_out(size) < number or is_wide(promise, _ones_but(promise, name, number, FEW[-1])))
     ]
     for name, number in numbers.sample(places, min(MOST_AROUND, len(places))):
         stated = promise.sizes[name]
@@ -209,7 +209,7 @@ def _around(promise: StatedPromise, of_file: Sequence[int], numbers: random.Rand
             yield replace(call, dtype=promise.dtypes[0])
 
 
-def _between(least: int, limit: int, numbers: random.Random) -> int:
+def _size_between(least: int, limit: int, numbers: random.Random) -> int:
     """Returns a size from `least` to the limit: each power of two is as likely as any other."""
     return round(math.exp(numbers.uniform(math.log(min(least, limit)), math.log(limit))))
 
@@ -322,5 +322,5 @@ def _kinds_of_samples(one: Promised) -> list[Kind]:
     return fitting or list(one.values[:1])
 
 
-def _is_one_by_one(data: Recipe) -> bool:
+def _is_one_by_one(data: DataOrNumber) -> bool:
     return isinstance(data, Data) and (data.is_one_by_one or data.is_output)

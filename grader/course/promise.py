@@ -11,7 +11,7 @@ from functools import partial
 
 from grader.course import drawn_layouts
 from grader.course.drawn_layouts import Family
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data, indices, normal, output, slots, whole
 from grader.numerics.layouts import Layout
 from grader.numerics.paged_data import OfSequences
@@ -22,7 +22,7 @@ GPUS = {80: 108, 86: 84, 89: 142, 90: 132, 100: 148, 120: 170}  # multiprocessor
 NEAR = 64  # a number is near the low end of its range if it is at most this many times as large
 ONE, SEVERAL, PAST = "one", "several blocks and a part", "one past several blocks"  # classes of sizes
 
-Draw = Callable[..., Recipe]  # makes a data set of a shape, as `normal` does
+Draw = Callable[..., DataOrNumber]  # makes a data set of a shape, as `normal` does
 
 
 @dataclass(frozen=True)
@@ -270,11 +270,11 @@ class StatedPromise:
     refuses: str = ""  # the error that a call outside of the promise raises, by its name in Python
     share: float = 1.0  # of the calls that a seed draws, this share is judged, from the first on
 
-    def data(self, call: DrawnCall) -> tuple[Recipe, ...]:
+    def data(self, call: DrawnCall) -> tuple[DataOrNumber, ...]:
         """Returns the data sets of a call's arguments, in order. Raises TypeError for a range: see with_numbers."""
         return tuple(self._data(call, name) for name in self.arguments)
 
-    def _data(self, call: DrawnCall, name: str) -> Recipe:
+    def _data(self, call: DrawnCall, name: str) -> DataOrNumber:
         origin, promised = call.same.get(name, name), self.arguments[name]
         shape = [length(dimension, call.sizes) for dimension in promised.shape]
         kind, dtype = call.values[origin], promised.dtype or call.dtype

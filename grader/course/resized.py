@@ -11,7 +11,7 @@ import torch
 
 from grader.course.cut import Cut
 from grader.course.exercise import Exercise
-from grader.numerics.arguments import Recipe, tensors_of, without_values
+from grader.numerics.arguments import DataOrNumber, tensors_of, without_values
 from grader.numerics.data_sets import Data
 from grader.numerics.paged_draws import DRAWS_OF_PAGES, Step, step, with_sequences
 
@@ -22,7 +22,7 @@ SHARE_OF_MEMORY = 0.8
 LEAST_BYTES = 32 << 10  # a call that moves less measures little but its launch
 
 
-def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
+def resized(data: tuple[DataOrNumber, ...], size: int) -> tuple[DataOrNumber, ...]:
     """Returns the same call with `size` rows: the first axis of its first argument, and each axis as long, get this
     length, so that a square stays a square. Limits of indices shrink too, so that they point into what has shrunk;
     pages that have as many rows in all become fewer. Raises TypeError where the first argument is no tensor."""
@@ -37,15 +37,15 @@ def resized(data: tuple[Recipe, ...], size: int) -> tuple[Recipe, ...]:
         )
         return replace(data, shape=shape_with(data, size, most), steps=tuple(steps))
 
-    return tuple(smaller(recipe) if isinstance(recipe, Data) else recipe for recipe in data)
+    return tuple(smaller(stated) if isinstance(stated, Data) else stated for stated in data)
 
 
-def _rows(data: tuple[Recipe, ...]) -> int:
+def _rows(data: tuple[DataOrNumber, ...]) -> int:
     """Returns the size of the first argument's first axis. Raises TypeError where that argument is no tensor."""
     return first_tensor(data).shape[0]
 
 
-def first_tensor(data: tuple[Recipe, ...]) -> Data:
+def first_tensor(data: tuple[DataOrNumber, ...]) -> Data:
     """Returns the data set of the first argument. Raises TypeError where that argument is no tensor."""
     first = data[0]
     if not isinstance(first, Data):
@@ -74,7 +74,7 @@ def shape_with(data: Data, size: int, most: int) -> tuple[int, ...]:
     return tuple(size if axis == most else axis for axis in data.shape)
 
 
-def sizes_below(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype) -> list[int]:
+def sizes_below(exercise: Exercise, data: tuple[DataOrNumber, ...], dtype: torch.dtype) -> list[int]:
     """Returns powers of two for the first axis, below the size that the call has, and then that size. Powers with which
     the call moves less than LEAST_BYTES are left out."""
     most = _rows(data)
@@ -84,7 +84,9 @@ def sizes_below(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype
     ] + [most]
 
 
-def fitting(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype, memory_bytes: int) -> tuple[Recipe, ...]:
+def fitting(
+    exercise: Exercise, data: tuple[DataOrNumber, ...], dtype: torch.dtype, memory_bytes: int
+) -> tuple[DataOrNumber, ...]:
     """Returns the call as it is stated, its rows halved until it can be timed in this much memory."""
     size = _rows(data)
     while size > 1 and HELD * _bytes_moved(exercise, resized(data, size), dtype) > SHARE_OF_MEMORY * memory_bytes:
@@ -92,7 +94,7 @@ def fitting(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype, me
     return resized(data, size)
 
 
-def _bytes_moved(exercise: Exercise, data: tuple[Recipe, ...], dtype: torch.dtype) -> int:
+def _bytes_moved(exercise: Exercise, data: tuple[DataOrNumber, ...], dtype: torch.dtype) -> int:
     """Returns the bytes of the tensor arguments, and of the results whose shape the exercise's cut tells."""
     inputs = without_values(data, dtype)
     tensors, cut = dict(tensors_of(exercise.arguments, inputs)), Cut.of(exercise.cut)

@@ -20,8 +20,8 @@ def simpler(promise: StatedPromise, call: DrawnCall) -> Iterator[DrawnCall]:
     if call.parts:
         yield replace(call, parts={})
     else:
-        yield from _without(call, "layouts", strided, plain.get)
-    yield from _without(call, "values", unusual, lambda name: ordinary[name])
+        yield from _plainer(call, "layouts", strided, plain.get)
+    yield from _plainer(call, "values", unusual, lambda name: ordinary[name])
     if call.constants:
         yield replace(call, constants={})
     if call.dtype != promise.dtypes[0]:
@@ -40,7 +40,7 @@ def _is_a_kind(kind: Kind) -> bool:
     return not isinstance(kind, Between)
 
 
-def _without(call: DrawnCall, what: str, names: list[str], ordinary: Callable) -> Iterator[DrawnCall]:
+def _plainer(call: DrawnCall, what: str, names: list[str], ordinary: Callable) -> Iterator[DrawnCall]:
     """Yields the call with the ordinary layout or values for all of these arguments, then for each of them alone.
     `what`: "layouts" or "values", the field of the call."""
     now = getattr(call, what)

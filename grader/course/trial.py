@@ -9,7 +9,7 @@ import torch
 
 from grader.course.cut import Cut
 from grader.course.exercise import Exercise
-from grader.numerics.arguments import Argument, Recipe, as_tensor, made_of
+from grader.numerics.arguments import Argument, DataOrNumber, as_tensor, made_of
 from grader.numerics.bounds import Bound
 from grader.numerics.data_sets import Data, generator_for, seed_place, short_name
 from grader.numerics.roundoff import EXACT, UNJUDGED
@@ -29,7 +29,7 @@ class Trial:
 
     exercise: Exercise
     name: str  # of the test
-    data: tuple[Recipe, ...]
+    data: tuple[DataOrNumber, ...]
     dtype: torch.dtype
     bound: Bound
     constants: dict[str, int] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Trial:
     @property
     def with_plain_layouts(self) -> Trial:
         """The same call with contiguous tensors, each with memory of its own."""
-        plain = (recipe.in_plain_layout if isinstance(recipe, Data) else recipe for recipe in self.data)
+        plain = (stated.in_plain_layout if isinstance(stated, Data) else stated for stated in self.data)
         return replace(self, data=tuple(plain))
 
     @property
@@ -108,7 +108,7 @@ class Trial:
 def trial_of(
     exercise: Exercise,
     name: str,
-    data: tuple[Recipe, ...],
+    data: tuple[DataOrNumber, ...],
     dtype: str,
     bound: CallBound | None = None,
     constants: dict[str, int] | None = None,

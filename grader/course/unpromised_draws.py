@@ -30,11 +30,11 @@ class UnpromisedDraw:
 def unpromised_draws(promise: StatedPromise, seed: int, test: str, after: int) -> list[UnpromisedDraw]:
     """Returns the calls of a run with this seed; their numbers begin after `after`."""
     numbers = random.Random(seed_for(seed, test, "unpromised"))
-    draws = [drawn for name in promise.arguments for drawn in _of(promise, name, numbers)]
+    draws = [drawn for name in promise.arguments for drawn in _draws_of(promise, name, numbers)]
     return [replace(drawn, call=replace(drawn.call, number=number)) for number, drawn in enumerate(draws, after + 1)]
 
 
-def _of(promise: StatedPromise, name: str, numbers: random.Random) -> Iterator[UnpromisedDraw]:
+def _draws_of(promise: StatedPromise, name: str, numbers: random.Random) -> Iterator[UnpromisedDraw]:
     argument = promise.arguments[name]
     if argument.families != drawn_layouts.ALIGNED:
         return

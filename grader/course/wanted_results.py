@@ -47,6 +47,6 @@ def wanted_of(trial: Trial) -> list[Wanted]:
 def _dtype(trial: Trial, result: Result) -> torch.dtype:
     exercise = trial.exercise
     if result.name in exercise.arguments:
-        recipe = trial.data[exercise.arguments.index(result.name)]
-        return recipe.dtype_in(trial.dtype) if isinstance(recipe, Data) else trial.dtype
+        stated = trial.data[exercise.arguments.index(result.name)]
+        return stated.dtype_in(trial.dtype) if isinstance(stated, Data) else trial.dtype
     return getattr(torch, result.dtype) if result.dtype else trial.dtype

@@ -10,7 +10,7 @@ from grader.course.exercise import Exercise
 from grader.explain.causes import Cause
 from grader.explain.evidence import source_line, the_only
 from grader.explain.verdict import PASS, Verdict, failed
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data
 from grader.sentences import Fields, Said, Sentence, count_text
 from grader.submission.text import Submission
@@ -151,7 +151,7 @@ Limit = float | dict[str, float | Elements]  # the same for all tensors, or by t
 
 def limits_of(
     exercise: Exercise,
-    data: tuple[Recipe, ...],
+    data: tuple[DataOrNumber, ...],
     reads: Limit,
     writes: Limit,
     share: Limit | None,

@@ -141,7 +141,7 @@ class FileScopes:
         elif isinstance(node, ast.ClassDef):
             self._bind(node.name, scope, Binding(node.lineno, scope, node, is_certain=is_certain))
             self._read_all([*node.decorator_list, *node.bases, *node.keywords], scope)
-            inner = self.inside[node] = Scope(node, scope, elsewhere=_elsewhere(node.body))
+            inner = self.inside[node] = Scope(node, scope, elsewhere=_scopes_declared(node.body))
             self._read_all([*_type_parameters(node), *node.body], inner)
         elif isinstance(node, ast.Call):
             self.around[node] = scope
@@ -177,7 +177,7 @@ class FileScopes:
         if not isinstance(node, ast.Lambda):
             self._bind(node.name, scope, Binding(line_of(node), scope, node, is_certain=is_certain))
             self._read_all([*node.decorator_list, *filter(None, [node.returns])], scope)
-            inner.elsewhere = _elsewhere(node.body)
+            inner.elsewhere = _scopes_declared(node.body)
         self._read(node.args, scope)
         for argument in ast.iter_child_nodes(node.args):
             if isinstance(argument, ast.arg):
@@ -268,7 +268,7 @@ def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
             yield from own_nodes(ast.iter_child_nodes(node))
 
 
-def _elsewhere(body: list[ast.stmt]) -> dict[str, type[ast.stmt]]:
+def _scopes_declared(body: list[ast.stmt]) -> dict[str, type[ast.stmt]]:
     declared = (node for node in own_nodes(body) if isinstance(node, (ast.Global, ast.Nonlocal)))
     return {name: type(node) for node in declared for name in node.names}
 

@@ -265,12 +265,12 @@ class Evaluation:
     def _name_of(self, name: str, node: Placed) -> Any:
         for names in (self.own, self.scope, BUILTINS):
             if name in names and not name.startswith("__"):
-                return self._seen(names[name], name, node)
+                return self._if_plain(names[name], name, node)
             if name in self.local:
                 raise UnboundLocalError(f"{name} has no value yet (line {node.lineno})")
         raise NameError(f"{name} is not defined (line {node.lineno})")
 
-    def _seen(self, value: Any, name: str, node: Placed) -> Any:
+    def _if_plain(self, value: Any, name: str, node: Placed) -> Any:
         if isinstance(value, Unseen):
             raise NotEvaluated(f"line {node.lineno}: {name} is no number, text, type or function of Triton here")
         return value

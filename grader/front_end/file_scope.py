@@ -84,13 +84,13 @@ class FileScope:
         decorators = [one.func if isinstance(one, ast.Call) else one for one in function.decorator_list]
         if any(self.scopes.path(decorator, around) in DECORATORS for decorator in decorators):
             return
-        if any(function in self._given(call) for call in self.names.calls):
+        if any(function in self._function_given_to(call) for call in self.names.calls):
             return
         for node in (inner for decorator in decorators for inner in ast.walk(decorator) if isinstance(inner, ast.Name)):
             self._check_stars(node.id, since(node.lineno, around.bindings(node.id)))
         raise NotPlain(f"something else than triton.jit makes {function.name} in line {function.lineno}")
 
-    def _given(self, call: ast.Call) -> list[ast.FunctionDef]:
+    def _function_given_to(self, call: ast.Call) -> list[ast.FunctionDef]:
         """Returns, in a list, the file's function that a call of triton.jit gets; [] if another may be meant."""
         around = self.scopes.around[call]
         if self.scopes.path(call.func, around) not in DECORATORS or len(call.args) != 1:
@@ -117,7 +117,7 @@ class FileScope:
         self._check_stars(name, bindings)
         if not bindings and hasattr(builtins, name):
             raise NotPlain(f"{name} is Python's own, and no line of the file gives it another value")
-        possible = [value for binding in bindings for value in self._possible(partial(self._of, binding))]
+        possible = [value for binding in bindings for value in self._possible(partial(self._value_of, binding))]
         if name in self.constants and any(binding.scope is self.scopes.module for binding in bindings):
             possible.append(self.constants[name])
         return self._agreed(name, told, possible or [UNKNOWN], bindings[-1].line if bindings else 0)
@@ -164,7 +164,7 @@ class FileScope:
         place = name, id(bindings[0]), bool(known)
         if place not in self._found:
             self._found[place] = UNKNOWN  # while it is being found: a name that is made of itself
-            value = self._of(bindings[0], known)
+            value = self._value_of(bindings[0], known)
             self._found[place] = value if _is_lasting(value) else UNKNOWN
         return self._found[place]
 
@@ -173,7 +173,7 @@ class FileScope:
         candidates = [value(self.constants)]
         return [*candidates, value({})] if self.constants else candidates
 
-    def _of(self, binding: Binding, known: Mapping[str, int]) -> Any:
+    def _value_of(self, binding: Binding, known: Mapping[str, int]) -> Any:
         """Returns the value that a binding gives; UNKNOWN if the tree does not tell it."""
         node = binding.made_by
         if binding.path:
@@ -239,7 +239,7 @@ class FileScope:
             if fields and not has_defaults and isinstance(name, ast.Constant) and isinstance(name.value, str):
                 return tuple_class(name.value, fields, [])
             return UNKNOWN
-        bodies = self._given(node)
+        bodies = self._function_given_to(node)
         return self.functions[bodies[0].name, line_of(bodies[0])] if bodies else UNKNOWN
 
 

@@ -110,7 +110,7 @@ def _answer(question: Callable[[Any], Answer], otherwise: Answer) -> Answer:
 
     def ask() -> None:
         try:
-            answer.set_result(_asked(question, otherwise))
+            answer.set_result(_answer_or(question, otherwise))
         except BaseException as error:  # raised where the answer is waited for
             answer.set_exception(error)
 
@@ -121,7 +121,7 @@ def _answer(question: Callable[[Any], Answer], otherwise: Answer) -> Answer:
         return otherwise
 
 
-def _asked(question: Callable[[Any], Answer], otherwise: Answer) -> Answer:
+def _answer_or(question: Callable[[Any], Answer], otherwise: Answer) -> Answer:
     nvml = _opened()
     if nvml is None:
         return otherwise

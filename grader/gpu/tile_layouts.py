@@ -71,7 +71,9 @@ def layout_of(encoding: str, aliases: dict[str, str], shape: tuple[int, ...]) ->
     if match := SLICE.fullmatch(text):
         axis = int(match[1])
         parent = layout_of(match[2], aliases, (*shape[:axis], 1, *shape[axis:]))
-        return parent and TileLayout(*(_without(axis, bits) for bits in (parent.registers, parent.lanes, parent.warps)))
+        return parent and TileLayout(
+            *(_without_axis(axis, bits) for bits in (parent.registers, parent.lanes, parent.warps))
+        )
     lists = {name: _numbers(value) for name, value in LISTS.findall(text)}
     if text.startswith("#ttg.linear<"):
         parts = (lists.get(name, ()) for name in ("register", "lane", "warp"))
@@ -88,7 +90,7 @@ def _numbers(text: str) -> tuple:
     return tuple(int(number) for number in text[1:-1].split(", ") if number)
 
 
-def _without(axis: int, bits: Sequence[Offset]) -> tuple[Offset, ...]:
+def _without_axis(axis: int, bits: Sequence[Offset]) -> tuple[Offset, ...]:
     return tuple((*bit[:axis], *bit[axis + 1 :]) for bit in bits)
 
 

@@ -186,12 +186,12 @@ class WarpOrderReader:
         """
         operands = step.operands[{"scf.for": 3, "scf.while": 0}.get(step.name, len(step.operands)) :]
         decide = step.operands[: len(step.operands) - len(operands)]
-        around = self._together(decide, values, around)
+        around = self._unsafe_together(decide, values, around)
         blocks = [block for region in step.regions for block in region]
         ends = [block.steps[-1] for block in blocks if block.steps]
         for end in ends:
             if end.name == "scf.condition":
-                around = self._together(end.operands[:1], values, around)
+                around = self._unsafe_together(end.operands[:1], values, around)
         yielded = [end.operands[end.name == "scf.condition" :] for end in ends]
         for block in blocks:
             skipped = 1 if step.name == "scf.for" else 0
@@ -204,9 +204,9 @@ class WarpOrderReader:
 
     def _join(self, targets: list[int], sources: list[int], values: dict[int, int], around: int) -> None:
         for target, source in zip(targets, sources):
-            values[target] = self._together([source, target], values, around)
+            values[target] = self._unsafe_together([source, target], values, around)
 
-    def _together(self, ones: Iterable[int], values: dict[int, int], unsafe: int) -> int:
+    def _unsafe_together(self, ones: Iterable[int], values: dict[int, int], unsafe: int) -> int:
         for one in ones:
             unsafe |= values.get(one, 0)
         return unsafe

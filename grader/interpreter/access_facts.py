@@ -1,4 +1,8 @@
-"""Findings are told with what the text says of their access: its mask, its place, what its address is made with."""
+"""Findings are told with what the text says of their access: its mask, its place, what its address is made with.
+
+The checker sees an address go astray, and the learner reads a sentence about a line. What the sentence needs stands in
+the text alone, and is read from it when there is a finding, so that a right kernel does not pay for it.
+"""
 
 from __future__ import annotations
 

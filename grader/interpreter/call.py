@@ -1,4 +1,8 @@
-"""Carries out a recorded call of an entry on given inputs, and reports its results and what the memory checker saw."""
+"""Carries out a recorded call of an entry on given inputs, and reports its results and what the memory checker saw.
+
+Everything else of the room serves this: launches step by step, the memory between them, the limits of the call. A
+failure ends the call and is told; what the memory checker sees does not, so that one run finds all mistakes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Conversions from one type to another."""
+"""Conversions from one type to another.
+
+numpy converts most types as a GPU does. Where it does not (a narrow float, a rounding toward zero, an integer that
+saturates), the functions of rounding.py stand in, so that results agree with a GPU's to the bit.
+"""
 
 from __future__ import annotations
 

@@ -167,12 +167,8 @@ def _print(operation: Operation) -> Callable:
     def run(frame: Frame, *values: Any) -> None:
         printed = frame.batch.printed
         if len(printed) < MOST_PRINTED:
-            shown = [np.array2string(_first(value)) for value in values if isinstance(value, np.ndarray)]
+            # Of the first program of a batch, the first elements alone: they have to fit a screen.
+            shown = [np.array2string(value[0].reshape(-1)[:SHOWN]) for value in values if isinstance(value, np.ndarray)]
             printed.append(f"program {int(frame.batch.programs[0])}:{prefix} {' '.join(shown)}".rstrip())
 
     return run
-
-
-def _first(value: np.ndarray) -> np.ndarray:
-    """Returns the first elements that the first program of a batch holds, flat."""
-    return value[0].reshape(-1)[:SHOWN]

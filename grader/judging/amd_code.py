@@ -19,11 +19,11 @@ MOST_SAID = 60  # characters of the compiler's message
 def told_with(code: Verdict, run: Run, trial: Trial) -> Verdict:
     """Returns a verdict on machine code, with the resources on an AMD GPU in its note where the run asks for them."""
     if code.outcome == PASS and run.amd is not None:
-        code.note += f"; {_told(run, trial, run.amd)}"
+        code.note += f"; {_resources_of(run, trial, run.amd)}"
     return code
 
 
-def _told(run: Run, trial: Trial, model: AmdModel) -> str:
+def _resources_of(run: Run, trial: Trial, model: AmdModel) -> str:
     """Returns the resources of a call's kernels, or why there are none.
 
     The kernels' text is what Triton's front end makes for the NVIDIA GPU that is judged.

@@ -1,4 +1,8 @@
-"""A test that draws its calls: the calls of a promise that a run judges, and the verdict on them."""
+"""A test that draws its calls: the calls of a promise that a run judges, and the verdict on them.
+
+A stated call can be foreseen, and a kernel can be made to pass it alone. Calls that nobody knows before the run hold a
+submission to all that its lesson promises.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +118,7 @@ def drawn_verdict(judge: Judge, trials: DrawnTrials) -> Verdict:
         if verdict.outcome != PASS:
             break
     if verdict.outcome == PASS:
-        return _beyond(judge, trials, len(calls)) or _all_right(len(calls), largest)
+        return _outside_promise(judge, trials, len(calls)) or _all_right(len(calls), largest)
     if verdict.outcome == FAIL and verdict.kind not in NOT_SIMPLER:
         verdict = _simplest(judge, trials, call, verdict)
     return judge.cancel_if_wrong(verdict)
@@ -124,7 +128,7 @@ def _of_values(judge: Judge, trial: Trial) -> Verdict:
     return judge.judged(trial, lambda trial: judge.values(trial, blame=False)[0])
 
 
-def _beyond(judge: Judge, trials: DrawnTrials, after: int) -> Verdict | None:
+def _outside_promise(judge: Judge, trials: DrawnTrials, after: int) -> Verdict | None:
     """Returns what is wrong with calls outside of the promise or up to its limits, or why these are not judged."""
     refused = (judge.judged(trial, judge.refusal(refusal)) for trial, refusal in trials.unpromised(after))
     large = (_large(judge, trials, call) for call in trials.large(after))

@@ -17,7 +17,7 @@ from grader.judging.judge import Judge
 from grader.judging.run import Run
 from grader.judging.speed_rule import LEAST_GAP
 from grader.judging.speed_samples import not_timed, samples_of
-from grader.judging.uses import ThroughputUse, asked
+from grader.judging.uses import ThroughputUse, uses_asked
 
 SAMPLES = 5
 
@@ -30,7 +30,7 @@ class NotMeasured(Exception):
 
 
 def timed_calls(folder: Folder) -> list[ThroughputUse]:
-    return asked(load_test_file(folder), ThroughputUse)
+    return uses_asked(load_test_file(folder), ThroughputUse)
 
 
 def measure(folder: Folder, device: Device, replays: Replays, say: Callable[[str], None]) -> dict[str, GateFigures]:

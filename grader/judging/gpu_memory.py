@@ -46,7 +46,7 @@ def bytes_needed(trial: Trial, packed: PackedPlan) -> int:
 
 def _needed_with(buffers: int, trial: Trial, packed: PackedPlan, shapes: Sequence[Sequence[int]]) -> int:
     """Returns the bytes needed if all buffers take `buffers` bytes. shapes: of the results, in the plan's order."""
-    plan, tensors = packed.plan, [recipe for recipe in trial.data if isinstance(recipe, Data)]
+    plan, tensors = packed.plan, [stated for stated in trial.data if isinstance(stated, Data)]
     elements = [math.prod(shape) for shape in shapes]
     kept = sum(count * DTYPE_BYTES[view.dtype] for count, view in zip(elements, plan.results.values()))
     arguments = [0, *(buffer.bytes for buffer in plan.buffers if buffer.argument)]

@@ -350,7 +350,7 @@ def _wrong(
         parts, places = _parts(letters, mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED:
         return None
-    arguments = exact(_given(evidence, cut, dict(zip(letters, parts)), tables))
+    arguments = exact(_arguments_of(evidence, cut, dict(zip(letters, parts)), tables))
     ref = evidence.reference(arguments)
     if ref is None:
         raise LookupError(f"the exercise's cut hands its reference of {evidence.returns} parts that it does not take")
@@ -385,7 +385,7 @@ def _distinct(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return met.nonzero().flatten() + low, (met.cumsum(0) - 1)[numbers - low]
 
 
-def _given(
+def _arguments_of(
     evidence: Evidence, cut: Cut, of_letter: dict[str, torch.Tensor], tables: dict[str, torch.Tensor]
 ) -> list[Argument]:
     """Returns the arguments, cut to the parts that the elements are made of. of_letter: indices by letter of the cut.

@@ -1,4 +1,8 @@
-"""The verdict of a test: its calls in the interpreter, in machine code and on a GPU, in the order of explanations."""
+"""The verdict of a test: its calls in the interpreter, in machine code and on a GPU, in the order of explanations.
+
+The order is what a learner feels: what the text alone shows comes before any call, a finding before a formula, the
+interpreter before machine code, and a GPU last. The first reason found is the one that is told.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ from grader.judging.run import Run
 from grader.judging.speed_samples import MeasuredSpeed
 from grader.judging.uses import ALWAYS, ON_A_GPU, Use
 from grader.judging.work_ahead import in_turns
-from grader.numerics.arguments import Argument, Recipe
+from grader.numerics.arguments import Argument, DataOrNumber
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.kernel_names import Refused, all_refused
 from grader.wire.messages import Failure, Launch
@@ -139,7 +143,7 @@ class Judge:
     def trial(
         self,
         name: str,
-        data: tuple[Recipe, ...],
+        data: tuple[DataOrNumber, ...],
         dtype: str,
         bound: CallBound | None = None,
         constants: dict[str, int] | None = None,

@@ -1,4 +1,8 @@
-"""Values and memory safety of a call on the GPU: its plan, replayed on inputs that the submission never saw."""
+"""Values and memory safety of a call on the GPU: its plan, replayed on inputs that the submission never saw.
+
+The interpreter decides what is right. A GPU shows what it cannot: faults of the compiler, memory touched outside of
+buffers, results that change from run to run, and calls that are too large to interpret.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +107,7 @@ def asked_of(trial: Trial) -> dict:
     It takes rounding models from the exercise itself: a bound "" stands for the exercise's.
     """
     return {
-        "data": [to_json(recipe) for recipe in trial.data],
+        "data": [to_json(stated) for stated in trial.data],
         "dtype": str(trial.dtype).removeprefix("torch."),
         "bounds": {result.name: result.bound if isinstance(result.bound, str) else "" for result in wanted_of(trial)},
     }
@@ -137,7 +141,7 @@ def fault_of(ended: ReplayEnded) -> Verdict:
 def seeds_of(run: Run, trial: Trial) -> list[int]:
     """Returns a seed for each argument: the inputs are the same for the same seed of the run."""
     dtype = short_dtype(trial.dtype)
-    places = [seed_place(recipe, place) for place, recipe in enumerate(trial.data)]
+    places = [seed_place(stated, place) for place, stated in enumerate(trial.data)]
     return [seed_for(run.seed, run.folder.id, trial.name, dtype, place) for place in places]
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.explain.cost import Limit, TrafficLimits
     from grader.judging.drawn_trials import DrawnTrials
     from grader.judging.judge import Judge
-    from grader.numerics.arguments import Recipe
+    from grader.numerics.arguments import DataOrNumber
 
 RIGHT, COST, SPEED = "right", "cost", "speed"  # rubric items; only a GPU shows all of the last
 FOR_VALUES, FOR_ALL = "waits for right values", "waits for the tests above"
@@ -41,7 +41,7 @@ class Use(ABC):
     """A use of a fixture, in the test of this name."""
 
     test: str
-    data: tuple[Recipe, ...]
+    data: tuple[DataOrNumber, ...]
 
     fixture: ClassVar[str]
     item: ClassVar[str]  # the rubric item that the test's points count for
@@ -51,7 +51,7 @@ class Use(ABC):
     needs_gpu: ClassVar[bool] = False  # to pass at all: without one a failure is all that it can show
 
     @classmethod
-    def of(cls, test: str, /, *data: Recipe, **options: Any) -> Self:
+    def of(cls, test: str, /, *data: DataOrNumber, **options: Any) -> Self:
         """Returns the use that hands this to the fixture. Names in capitals are constants of the learner's file."""
         constants = {name: options.pop(name) for name in list(options) if name.isupper()}
         return cls(test, data, **options, **({"constants": constants} if constants else {}))
@@ -146,7 +146,7 @@ class DrawnUse(Use):
     fixture, item, waits, is_recorded_ahead = "drawn", RIGHT, FOR_VALUES, True
 
     @classmethod
-    def of(cls, test: str, /, *data: Recipe, **options: Any) -> Self:
+    def of(cls, test: str, /, *data: DataOrNumber, **options: Any) -> Self:
         if data:
             raise TypeError("drawn takes a promise for each argument, by name, and no data")
         return cls(test, (), options)
@@ -258,7 +258,7 @@ class TunedUse(Use):
     neighbouring sizes together. Nothing runs, so sizes may be as large as on a GPU.
     """
 
-    others: Sequence[tuple[Recipe, ...]] = ()
+    others: Sequence[tuple[DataOrNumber, ...]] = ()
     configurations: tuple[int, int] = (2, 64)
 
     fixture, item, waits, compiled_where = "tuned", COST, FOR_VALUES, NEVER
@@ -328,7 +328,7 @@ USES: dict[str, type[Use]] = {
 _Kind = TypeVar("_Kind", bound=Use)
 
 
-def asked(module: ModuleType, *kinds: type[_Kind]) -> list[_Kind]:
+def uses_asked(module: ModuleType, *kinds: type[_Kind]) -> list[_Kind]:
     """Returns the uses of these kinds that an exercise's tests make, in the order of the test file.
 
     Each test is run with a stand-in for its fixture. Tests state their data before anything is drawn, so no call is

@@ -8,7 +8,7 @@ import click
 
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
-from grader.judging.uses import CompiledUse, asked
+from grader.judging.uses import CompiledUse, uses_asked
 from grader.learn.code_levels import LEVELS, READING, instructions
 from grader.learn.usable_submission import judge_it, launch_plan, refuse_what_cannot_run
 from grader.sentences import count_text
@@ -70,7 +70,7 @@ def _plan(run: Run, module: ModuleType, level: str | None) -> tuple[Plan, str]:
     from grader.course.trial import Trial
     from grader.wire.reply import DTYPES
 
-    stated, cases = module.exercise, asked(module, CompiledUse)
+    stated, cases = module.exercise, uses_asked(module, CompiledUse)
     if not cases:
         raise click.ClickException(f"No test of {run.folder.id} compiles a kernel.")
     case = cases[0]

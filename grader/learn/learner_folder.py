@@ -120,7 +120,7 @@ def version_note(root: Path) -> str:
     return f"This folder has version {here} of the course, and {installed} is installed: {following}."
 
 
-def told(bad: BadManifest, root: Path) -> click.ClickException:
+def refusal_of(bad: BadManifest, root: Path) -> click.ClickException:
     return click.ClickException(
         f"{root / LAID_DOWN} is not as course init or course update wrote it: {bad}. Nothing was changed. "
         f"Next: restore it, as with git checkout {LAID_DOWN}; or course init another folder, and copy progress.txt "

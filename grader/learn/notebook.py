@@ -49,7 +49,7 @@ def check(exercise: str) -> None:
 def course(command: str) -> None:
     """Runs a command of the course, such as "trace 03", in the learner's folder, and prints what it says."""
     try:
-        print(_said(_ran(*shlex.split(command))))
+        print(_output_of(_ran(*shlex.split(command))))
     except (NotHere, ValueError) as why:
         print(why)
     except KeyboardInterrupt:
@@ -119,13 +119,13 @@ def _ran(*arguments: str) -> subprocess.CompletedProcess[str]:
     return ended(["-c", MAIN, *arguments], root)
 
 
-def _said(done: subprocess.CompletedProcess[str]) -> str:
+def _output_of(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.rstrip("\n").removeprefix("Error: ")
 
 
 def _say(done: subprocess.CompletedProcess[str]) -> None:
     """Prints what a command said, with long lines broken between words: a notebook would break them anywhere."""
-    for line in _said(done).splitlines():
+    for line in _output_of(done).splitlines():
         print(textwrap.fill(line, WIDTH, break_long_words=False) if len(line.rstrip()) > WIDTH else line)
 
 

@@ -94,11 +94,11 @@ def _runs(folder: Folder, submission: str | None, device: Device) -> Iterator[tu
 
 def _sweep(folder: Folder, runs: dict[str, Run], replays) -> Sweep:
     from grader.course.folder import load_test_file
-    from grader.judging.uses import ThroughputUse, asked
+    from grader.judging.uses import ThroughputUse, uses_asked
     from grader.learn.sweep import Sweep
 
     module = load_test_file(folder)
-    timed = asked(module, ThroughputUse)
+    timed = uses_asked(module, ThroughputUse)
     if not timed:
         raise click.ClickException(f"No test of {folder.id} measures throughput.")
     return Sweep(runs, module.exercise, timed[0], replays)

@@ -147,7 +147,7 @@ def _fill(section: ExerciseSection, result: dict) -> None:
             drawn.append(moved)
             section.traffic.append((title, traffic_svg(moved, f"{section.id}-{number}")))
         if (speed := MeasuredSpeeds.from_figures(test["figures"])) is not None:
-            section.throughput.append(_shown(title, test, speed, f"{section.id}-{number}-speed"))
+            section.throughput.append(_chart_of(title, test, speed, f"{section.id}-{number}-speed"))
         if "registers" in test.get("figures", {}) and test["outcome"] == PASS:
             section.compiled.append((title, note))
     if result["tiles"]:
@@ -155,7 +155,7 @@ def _fill(section: ExerciseSection, result: dict) -> None:
         section.tile_test = _title(result["tiles"]["test"])
 
 
-def _shown(title: str, test: dict, speed: MeasuredSpeeds, name: str) -> ShownChart:
+def _chart_of(title: str, test: dict, speed: MeasuredSpeeds, name: str) -> ShownChart:
     from grader.show.throughput_svg import throughput_svg
 
     if test["outcome"] not in (PASS, FAIL):

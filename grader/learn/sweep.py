@@ -28,7 +28,7 @@ from grader.judging.run import Run
 from grader.judging.speed_samples import flops_of
 from grader.judging.uses import ThroughputUse
 from grader.learn.usable_submission import judge_it, launch_plan
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.show.curves import CEILINGS, TORCH, UNITS, Curves, number_text, shape_text
 from grader.wire.reply import DTYPES
 
@@ -49,7 +49,7 @@ class Sweep:
         return self.asked.anchor
 
     @property
-    def data(self) -> tuple[Recipe, ...]:
+    def data(self) -> tuple[DataOrNumber, ...]:
         """The data sets of the largest call, which fits into the memory of the GPU."""
         memory = self.replays.device.model.memory_bytes
         return fitting(self.exercise, self.asked.data, DTYPES[self.exercise.dtypes[0]], memory)

@@ -22,7 +22,7 @@ from grader.learn.learner_folder import (
     files_to_lay,
     installed_version,
     read_manifest,
-    told,
+    refusal_of,
     write_manifest,
 )
 
@@ -81,7 +81,7 @@ def _read(root: Path) -> Manifest:
     try:
         manifest = read_manifest(root)
     except BadManifest as bad:
-        raise told(bad, root) from None
+        raise refusal_of(bad, root) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}. Nothing was changed.") from None
     if manifest.version > installed_version():

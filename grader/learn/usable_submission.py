@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from grader.course.trial import Trial
     from grader.gpu.plan import PackedPlan
     from grader.judging.run import Run
+    from grader.wire.messages import Failure
 
 # Words for kinds of failures that end a kernel, where the words say more than the failure's message.
 WHY_IT_STOPPED = {"endless": "it does not come to an end", "assert": "the assertion does not hold"}
@@ -66,7 +67,12 @@ def launch_plan(run: Run, trial: Trial, texts: tuple[str, ...] = ()) -> PackedPl
         raise click.ClickException(f"{reason.rstrip('.')}. Next: {judge_it(run)}") from None
     failure = run.process.load_failure or packed.plan.error
     if failure is not None or packed.plan.refusals:
-        reason = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
-        where = f" in line {failure.line}" if failure and failure.line else ""
-        raise click.ClickException(f"It does not compile{where}: {reason.rstrip('.')}. Next: {judge_it(run)}")
+        raise refusal(run, "It does not compile", failure)
     return packed
+
+
+def refusal(run: Run, what: str, failure: Failure | None) -> click.ClickException:
+    """Returns the error that says what a call does not do, where, and why. `failure`: None for work done by torch."""
+    reason = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
+    where = f" in line {failure.line}" if failure and failure.line else ""
+    return click.ClickException(f"{what}{where}: {reason.rstrip('.')}. Next: {judge_it(run)}")

@@ -12,7 +12,7 @@ from grader.numerics.data_sets import Data
 
 Number = bool | int | float | None
 Argument = torch.Tensor | Number
-Recipe = Data | Number  # what a test file states for an argument
+DataOrNumber = Data | Number  # what a test file states for an argument
 
 
 def made(by: Callable[..., torch.Tensor], data: Data) -> Data:
@@ -47,14 +47,14 @@ def in_precision(argument: Argument, precision: torch.dtype) -> Argument:
     return argument.to(precision if argument.is_floating_point() else torch.int64)
 
 
-def without_values(recipes: Iterable[Recipe], run: torch.dtype) -> list[Argument]:
+def without_values(all_stated: Iterable[DataOrNumber], run: torch.dtype) -> list[Argument]:
     """Returns arguments as an entry gets them in a run with this dtype, on torch's meta device, which has no memory."""
-    return [recipe.shape_on("meta", run) if isinstance(recipe, Data) else recipe for recipe in recipes]
+    return [stated.shape_on("meta", run) if isinstance(stated, Data) else stated for stated in all_stated]
 
 
-def numbers_alone(recipes: Iterable[Recipe]) -> list[Argument]:
+def numbers_alone(all_stated: Iterable[DataOrNumber]) -> list[Argument]:
     """Returns the arguments of a call with None in the place of each tensor: its numbers alone."""
-    return [None if isinstance(recipe, Data) else recipe for recipe in recipes]
+    return [None if isinstance(stated, Data) else stated for stated in all_stated]
 
 
 def tensors_of(names: Sequence[str], arguments: Sequence[Argument]) -> Iterator[tuple[str, torch.Tensor]]:
@@ -81,11 +81,11 @@ def as_number(argument: Argument) -> float:
     return argument
 
 
-def to_json(recipe: Recipe) -> dict | Number:
-    return recipe.to_json() if isinstance(recipe, Data) else recipe
+def to_json(stated: DataOrNumber) -> dict | Number:
+    return stated.to_json() if isinstance(stated, Data) else stated
 
 
-def from_json(data: dict | Number) -> Recipe:
+def from_json(data: dict | Number) -> DataOrNumber:
     return Data.from_json(data) if isinstance(data, dict) else data
 
 

@@ -1,4 +1,8 @@
-"""The comparison of a result with the exact result: each element has to lie within the result's bound."""
+"""The comparison of a result with the exact result: each element has to lie within the result's bound.
+
+There is no tolerance to be tuned here: a bound models the rounding of the computation that the lesson asks for, and NaN
+and inf have to stand exactly where the reference has them.
+"""
 
 from __future__ import annotations
 

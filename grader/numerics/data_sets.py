@@ -1,6 +1,6 @@
 """Named data sets, such as `normal(64, 200) - 20`: a test file states them, the run's secret seed decides their values.
 
-A data set is a recipe, so a test file can be read and collected without drawing anything, and a recipe can be handed to
+A data set is a description, so a test file can be read and collected without drawing anything, and it can be handed to
 another process as plain text. Values are drawn in float64 and rounded once to the dtype under test; the reference sees
 the rounded values too. On a GPU, where gigabytes are drawn, the precision may be lower (`drawing_precision`).
 """
@@ -29,7 +29,7 @@ OF_ALL = -1  # the place that gives all arguments drawn together the same seed
 
 @dataclass(frozen=True)
 class Data:
-    """A recipe for one tensor argument: shape, values and layout in memory.
+    """The description of one tensor argument: shape, values and layout in memory.
 
     `steps`: a draw of DRAWS, then changes of CHANGES, each a name and its numbers. No step: an output, left as poison.
     `about`: what a learner reads of the values where they are unusual. `same_as`: the argument that this argument is
@@ -215,10 +215,10 @@ class Data:
                     together=data["together"])  # fmt: skip
 
 
-def seed_place(recipe: object, place: int) -> int:
+def seed_place(stated: object, place: int) -> int:
     """Returns the number that makes an argument's seed its own: its place, or OF_ALL if it is drawn together with
     others."""
-    return OF_ALL if isinstance(recipe, Data) and recipe.together else place
+    return OF_ALL if isinstance(stated, Data) and stated.together else place
 
 
 def short_name(dtype: str) -> str:

@@ -1,4 +1,8 @@
-"""Draws values, (shape, generator, precision) -> values, and changes them, (values, generator, number) -> values."""
+"""Draws values, (shape, generator, precision) -> values, and changes them, (values, generator, number) -> values.
+
+A draw is named in a table and not handed over as a function: a data set travels to another process as text. Each takes
+all its chance from the generator that it is given, so that a seed repeats a run.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +131,7 @@ def _bits(size: tuple[int, ...], generator: torch.Generator, precision: torch.dt
     return torch.randint(-(2**63), 2**63 - 1, size, dtype=torch.int64, **on(generator))
 
 
-def _below(
+def _indices_below(
     size: tuple[int, ...], generator: torch.Generator, precision: torch.dtype, below: int, least: int = 0
 ) -> torch.Tensor:
     values = torch.randint(least, below, size, dtype=torch.int64, **on(generator))
@@ -180,7 +184,7 @@ def _whole_rows(values: torch.Tensor, generator: torch.Generator, value: float) 
     return values.masked_fill(chosen[..., None], value)
 
 
-def _alone(values: torch.Tensor, generator: torch.Generator, _: float) -> torch.Tensor:
+def _one_special_a_row(values: torch.Tensor, generator: torch.Generator, _: float) -> torch.Tensor:
     """Puts one inf, -inf or NaN into three of four rows, and into a vector: as the first element, the last, or any.
 
     The nine cases take turns, so that each of them occurs in nine rows; three rows without follow.
@@ -225,7 +229,7 @@ DRAWS: dict[str, Callable[..., torch.Tensor]] = DRAWS_OF_PAGES | {
     "normal": _normal, "uniform": _uniform, "level": _level, "integers": _integers, "one hot": _one_hot,
     "falling": _falling,
     "cancelling a": _cancelling_a, "cancelling b": _cancelling_b, "cancelling rows": _cancelling_rows, "whole": _whole,
-    "bits": _bits, "below": _below, "slots": _slots, "around fp16's largest": _around_fp16_max, "peak": _peak,
+    "bits": _bits, "below": _indices_below, "slots": _slots, "around fp16's largest": _around_fp16_max, "peak": _peak,
     "falling down": _falling_down, "cancelling down": _cancelling_down, "codes": _codes, "a code each": _a_code_each,
 }  # fmt: skip
 MADE_OF_PARTS = {  # what is held besides the values takes as much memory again
@@ -237,7 +241,7 @@ CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor
     "times": lambda values, _, number: values * _fitting(values, number),
     "with some": _with_some,
     "leading": _leading,
-    "alone": _alone,
+    "alone": _one_special_a_row,
     "amid": _amid,
     "last": _last,
     "first row": _first_row,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data
 from grader.numerics.paged_draws import KEYS, ORDINARY, SINK, VALUES, step
 
@@ -37,20 +37,20 @@ def paged(shape: tuple[int, ...], B: int, T: int, lengths: tuple[int, ...] = (),
     return keys, values, table, long
 
 
-def pages_stated(recipe: Recipe) -> tuple[int, int]:
+def pages_stated(stated: DataOrNumber) -> tuple[int, int]:
     """Returns (number of pages, rows of each) as a data set of lengths states them; (0, 0) for a number or an
     output."""
-    if not isinstance(recipe, Data) or not recipe.steps:
+    if not isinstance(stated, Data) or not stated.steps:
         return 0, 0
-    _, *numbers = recipe.steps[0]
+    _, *numbers = stated.steps[0]
     return int(numbers[0]), int(numbers[1])
 
 
-def lengths_stated(recipe: Recipe) -> tuple[int, ...]:
+def lengths_stated(stated: DataOrNumber) -> tuple[int, ...]:
     """Returns the lengths that a data set of lengths states; () where they are drawn."""
-    if not isinstance(recipe, Data) or not recipe.steps:
+    if not isinstance(stated, Data) or not stated.steps:
         return ()
-    _, *numbers = recipe.steps[0]
+    _, *numbers = stated.steps[0]
     return tuple(int(number) for number in numbers[4:])
 
 

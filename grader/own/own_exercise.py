@@ -17,7 +17,7 @@ from grader.course.drawn_calls import drawn_calls
 from grader.course.exercise import Exercise, Result
 from grader.course.promise import Kind, Promised, Sizes, StatedPromise, any_strides, between, into, length, one_of
 from grader.course.trial import trial_of
-from grader.numerics.arguments import Argument, Recipe, exact, made
+from grader.numerics.arguments import Argument, DataOrNumber, exact, made
 from grader.numerics.bounds import RoundingModel
 from grader.numerics.data_sets import Data, indices, normal, output, uniform, unusual
 from grader.own.cannot_judge import CannotJudge
@@ -45,7 +45,7 @@ class OwnExercise:
     exercise: Exercise
     dtype: str
     promise: StatedPromise | None = None
-    calls: tuple[tuple[Recipe, ...], ...] = ()
+    calls: tuple[tuple[DataOrNumber, ...], ...] = ()
 
 
 def own_exercises(
@@ -263,7 +263,7 @@ def _below(most: int, dtype: str, *shape: int) -> Data:
 # ---- stated calls ----------------------------------------------------------------------------------------------------
 
 
-def _stated_calls(reference: OwnReference) -> tuple[tuple[tuple[Recipe, ...], ...], tuple[str, ...]]:
+def _stated_calls(reference: OwnReference) -> tuple[tuple[tuple[DataOrNumber, ...], ...], tuple[str, ...]]:
     """Returns the calls that `calls()` states, each with a recipe for each argument; then the dtype of its tensors of
     floats, if it states tensors."""
     listed = _made_by(reference, "calls", reference.calls)
@@ -272,7 +272,7 @@ def _stated_calls(reference: OwnReference) -> tuple[tuple[tuple[Recipe, ...], ..
     return tuple(_recipes(reference, call) for call in several[:MOST_CALLS]), tuple(dict.fromkeys(own))[:1]
 
 
-def _recipes(reference: OwnReference, call: tuple) -> tuple[Recipe, ...]:
+def _recipes(reference: OwnReference, call: tuple) -> tuple[DataOrNumber, ...]:
     missing = reference.arguments[len(call) :]
     if len(call) > len(reference.arguments) or any(name not in reference.defaults for name in missing):
         raise CannotJudge(
@@ -319,7 +319,7 @@ def _of_calls(
 
 
 def _exercise(
-    entry: str, reference: OwnReference, promise: OwnPromise, dtype: str, data: tuple[Recipe, ...], seed: int
+    entry: str, reference: OwnReference, promise: OwnPromise, dtype: str, data: tuple[DataOrNumber, ...], seed: int
 ) -> Exercise:
     """Returns the exercise in this dtype. `data`: of a call that shows how many results there are. Raises
     CannotJudge."""

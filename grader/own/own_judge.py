@@ -31,7 +31,7 @@ from grader.numerics.data_sets import Data
 from grader.own.own_exercise import OwnExercise
 from grader.own.torchs_rounding import FEW, FORMULA, OfTheLargest, largest
 from grader.sentences import Said, Sentence
-from grader.session.session import Grading, TestResult
+from grader.session.grading import Grading, TestResult
 from grader.ttir.exact_text import NoExactRun
 from grader.wire.messages import GpuModel
 from grader.wire.reply import Reply

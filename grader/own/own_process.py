@@ -20,7 +20,7 @@ from grader.explain.failures import file_failure
 from grader.explain.mend import MendedLine, is_mended
 from grader.explain.verdict import PASS, SKIPPED, Verdict
 from grader.gpu.models import DEFAULT_TARGET, MODELS
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data, short_name
 from grader.own.cannot_judge import CannotJudge, message_of
 from grader.own.entry_of import entry_of
@@ -195,7 +195,7 @@ def _call(trial: Trial) -> list[dict]:
     return [_argument(name, one, trial) for name, one in zip(trial.arguments, trial.data)]
 
 
-def _argument(name: str, recipe: Recipe, trial: Trial) -> dict:
+def _argument(name: str, recipe: DataOrNumber, trial: Trial) -> dict:
     if not isinstance(recipe, Data):
         return {"name": name, "number": recipe}
     on_meta = recipe.shape_on("meta", trial.dtype)

@@ -1,4 +1,8 @@
-"""The child as the parent sees it: asked in frames under a time limit, ended without leftovers."""
+"""The child as the parent sees it: asked in frames under a time limit, ended without leftovers.
+
+A child may stop, flood its pipe, start others or outlive its parent. Each of these ends here in a verdict, or in a
+fault of the machine, and never in a parent that waits.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grader.processes import scratch
+from grader.processes.asked_process import AskedProcess, kill_group
 from grader.processes.call_clock import TICK, CallClock
 from grader.processes.descendants import MOST_TASKS, Started, own_children, started_by
 from grader.processes.faults import ChildEnded, MachineFault, ServerLeft
 from grader.processes.triton_forkserver_client import START_LIMIT, TritonForkServer, shared_triton_fork_server
 from grader.processes.where import HEAD, Where, stack_in, where_in
-from grader.processes.worker import Worker, kill_group
 from grader.wire.fence import Fence
 from grader.wire.fields import build
 from grader.wire.frames import OURS, SUBMISSIONS, JsonObject, Limits, ProtocolError
@@ -38,7 +42,7 @@ MOST_STACK = 1 << 14  # bytes kept of the end of its output: there it tells wher
 OUT_OF_TIME = ChildEnded("signal", str(int(signal.SIGXCPU)))
 
 
-class ChildProcess(Worker):
+class ChildProcess(AskedProcess):
     """A child that imports a file and records calls of its entry for `model`; without a model it interprets calls.
 
     `sandbox`: which of this process's sandboxes it is shut in, as each has room for one child; None for none. `task`:

@@ -11,7 +11,7 @@ MOST_SAID = 200  # characters of what a process says of itself
 
 
 @dataclass
-class WorkerEnded(Exception):
+class ProcessEnded(Exception):
     """A process that we asked is gone. how: "time", or as a derived class tells."""
 
     how: str
@@ -19,7 +19,7 @@ class WorkerEnded(Exception):
 
 
 @dataclass
-class ChildEnded(WorkerEnded):
+class ChildEnded(ProcessEnded):
     """The child is gone.
 
     how, with its detail: "exit" (status), "signal" (number), "time" (the limit), "processes" (how many it may have),

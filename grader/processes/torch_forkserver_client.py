@@ -53,7 +53,7 @@ class TorchForkServer:
         request = {"folder": folder, "environment": environment, "model": model and asdict(model), "readable": readable}
         socket.send_fds(self._control, [json.dumps(request).encode()], [control, errors])
 
-    def said(self) -> list[str]:
+    def last_lines(self) -> list[str]:
         """Returns the lines that it wrote to stderr before it ended."""
         words = b""
         with contextlib.suppress(BlockingIOError):

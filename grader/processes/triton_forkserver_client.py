@@ -87,13 +87,13 @@ class TritonForkServer:
 
     def child_status(self) -> int | None:
         """Returns how a sandboxed child ended, as os.waitstatus_to_exitcode tells it; None if it is still there."""
-        return self._told({"status": True})
+        return self._status_after({"status": True})
 
     def end_child(self) -> int | None:
         """Ends a sandboxed child and all that it left in the sandbox; the sandbox too, if it gives no answer."""
-        return self._told({"end": True})
+        return self._status_after({"end": True})
 
-    def _told(self, request: JsonObject) -> int | None:
+    def _status_after(self, request: JsonObject) -> int | None:
         try:
             self._control.settimeout(ANSWER_LIMIT)
             self._control.send(json.dumps(request).encode())
@@ -113,21 +113,21 @@ class TritonForkServer:
             ready = json.loads(self._control.recv(1 << 16))
         except (OSError, ValueError):
             self._control.shutdown(socket.SHUT_RDWR)  # it is not alive, even if it only hangs
-            if words := self._said():
+            if words := self._last_line():
                 raise MachineFault(f"torch and triton could not be imported: {words}") from None
             raise ServerLeft("the process that imports torch and triton gives no answer") from None
         self.versions = ready["versions"]
         if not self.sandboxed:
             self._torch_fork_server.forked.append(ready["pid"])
 
-    def _said(self) -> str:
+    def _last_line(self) -> str:
         """Returns the last line that the Triton fork server, or the torch fork server, wrote to stderr before it
         ended."""
         words = b""
         with contextlib.suppress(BlockingIOError):
             words = os.read(self._errors, 1 << 16)
         lines = words.decode("utf-8", "replace").strip().splitlines() or (
-            [] if self.sandboxed else self._torch_fork_server.said()
+            [] if self.sandboxed else self._torch_fork_server.last_lines()
         )
         return "".join(lines[-1:])[:300]
 

@@ -101,7 +101,7 @@ class Record:
 
     def line(self) -> str:
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("id", "other")}
-        shown = {name.replace("_", "-"): _shown(value) for name, value in values.items() if value}
+        shown = {name.replace("_", "-"): _as_text(value) for name, value in values.items() if value}
         # A value that another version wrote stands next to a value of ours: neither version loses its own.
         return f"{self.id}  {' '.join(f'{name}={value}' for name, value in (*shown.items(), *self.other.items()))}"
 
@@ -217,7 +217,7 @@ READERS: dict[str, Callable[[str], object]] = {
 }  # fmt: skip
 
 
-def _shown(value: object) -> str:
+def _as_text(value: object) -> str:
     return value.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(value, datetime) else str(value)
 
 

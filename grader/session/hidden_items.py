@@ -8,7 +8,7 @@ import torch
 from grader.course.exercise import Exercise
 from grader.course.hidden_cases import HiddenCase
 from grader.explain.verdict import FAIL, Verdict
-from grader.numerics.arguments import Argument, Recipe, exact
+from grader.numerics.arguments import Argument, DataOrNumber, exact
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import EXACT
 from grader.sentences import Sentence
@@ -56,12 +56,12 @@ def _refuse_unfit(case: HiddenCase, exercise: Exercise) -> None:
         ) from None
 
 
-def _zeros(data: Recipe) -> Argument:
+def _zeros(data: DataOrNumber) -> Argument:
     """Returns zeros for a data set, since 0 is a valid index as well, and a number as it is."""
     return torch.zeros(data.shape, dtype=data.dtype_in(torch.float32)) if isinstance(data, Data) else data
 
 
-def _shape_text(data: Recipe) -> str:
+def _shape_text(data: DataOrNumber) -> str:
     return str(list(data.shape)) if isinstance(data, Data) else f"= {data}"
 
 

@@ -15,7 +15,7 @@ from grader.files import write_whole
 from grader.wire.fence import Fence
 
 if TYPE_CHECKING:
-    from grader.session.session import Grading
+    from grader.session.grading import Grading
 
 
 def write(path: Path, gradings: list[Grading]) -> None:

@@ -1,4 +1,8 @@
-"""The report on the terminal: a line per test, one diagnosis, and in the last line the next action."""
+"""The report on the terminal: a line per test, one diagnosis, and in the last line the next action.
+
+A learner reads one thing after a run, and does one thing next: so several failures give one diagnosis, and nothing
+comes after the last line.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from grader.session.weighed import as_lines
 from grader.wire.printable import one_line
 
 if TYPE_CHECKING:
-    from grader.session.session import Grading, TestResult
+    from grader.session.grading import Grading, TestResult
 
 LAST = "Next: this was the last exercise. course.md says where to go from here."
 WIDEST = 120
@@ -50,7 +54,7 @@ def begin(writer, grading: Grading) -> None:
     if run.amd:
         how += "; speed is judged on NVIDIA GPUs alone"
     writer.write_line("")
-    for line in _wrapped(f"{_title(grading)}   {_shown(run.submission.path)}   ({how})", _columns()):
+    for line in _wrapped(f"{_title(grading)}   {_path_text(run.submission.path)}   ({how})", _columns()):
         _line(writer, line, bold=True)
 
 
@@ -173,8 +177,9 @@ def _passed(writer, grading: Grading) -> None:
     if grading.medal:
         compared = [test.verdict.figures["of_solution"] for test in grading.results if "medal" in test.verdict.figures]
         _paragraph(writer, told_medal(grading.medal, min(compared)))
-    if grading.run.submission.path != grading.folder.solution_file and grading.folder.solution_file.exists():
-        solution = f"course solution {grading.folder.number}" if grading.own else _shown(grading.folder.solution_file)
+    file = grading.folder.solution_file
+    if grading.run.submission.path != file and file.exists():
+        solution = f"course solution {grading.folder.number}" if grading.own else _path_text(file)
         _paragraph(writer, f"Compare: {solution}")
 
 
@@ -202,12 +207,12 @@ def _printed(writer, grading: Grading) -> None:
 def _next(grading: Grading) -> str:
     folder = grading.folder
     if grading.outcome == NOT_ATTEMPTED:
-        return f"Next: open {_shown(folder.path / 'README.md')}"
+        return f"Next: open {_path_text(folder.path / 'README.md')}"
     if grading.fault:
         return "Next: course doctor"
     if (failed := grading.diagnosis) is not None:
         worst = failed.shown
-        path = _shown(grading.run.submission.path)
+        path = _path_text(grading.run.submission.path)
         if worst.id == Cause.MISSING and grading.run.submission.path == folder.learner_file:
             return f"Next: course reset {folder.number} brings the empty exercise back."
         if not worst.line:
@@ -225,7 +230,7 @@ def _next(grading: Grading) -> str:
         return ALL_PASSED if _is_known(grading) else LAST
     ids = [exercise.id for exercise in all_folders(folder.root)]
     left_out = ", which is still open" if ids.index(following.id) < ids.index(folder.id) else ""
-    return f"Next: {following.id}{left_out}. Open {_shown(following.path / 'README.md')}"
+    return f"Next: {following.id}{left_out}. Open {_path_text(following.path / 'README.md')}"
 
 
 def _following(grading: Grading) -> Folder | None:
@@ -269,20 +274,20 @@ def _title(grading: Grading) -> str:
 
 
 def _command(grading: Grading) -> str:
-    return f"pytest {_shown(grading.folder.path)}{_given(grading)}"
+    return f"pytest {_path_text(grading.folder.path)}{_submission_option(grading)}"
 
 
 def _trace(grading: Grading) -> str:
-    return f"course trace {grading.folder.number}{_given(grading)}"
+    return f"course trace {grading.folder.number}{_submission_option(grading)}"
 
 
-def _given(grading: Grading) -> str:
+def _submission_option(grading: Grading) -> str:
     """Returns the option that names the submission, after a blank; "" for the learner's own file."""
     submission = grading.run.submission.path
-    return "" if submission == grading.folder.learner_file else f" --submission {_shown(submission)}"
+    return "" if submission == grading.folder.learner_file else f" --submission {_path_text(submission)}"
 
 
-def _shown(path: Path) -> str:
+def _path_text(path: Path) -> str:
     """Returns a path as text, relative to the current folder where that is shorter."""
     relative = os.path.relpath(path)
     return relative if len(relative) < len(str(path)) else str(path)

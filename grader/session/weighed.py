@@ -14,7 +14,7 @@ from grader.explain.verdict import is_contradicted
 from grader.wire.printable import one_line
 
 if TYPE_CHECKING:
-    from grader.session.session import Grading, TestResult
+    from grader.session.grading import Grading, TestResult
 
 
 @dataclass

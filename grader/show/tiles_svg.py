@@ -36,7 +36,8 @@ def tile_map_svg(tiles: TileMap) -> str:
     """Returns an <svg> element for a file or for a page; each tile is a focusable <g class="tile"> that describes
     itself."""
     widths = _sides(tiles.columns, WIDEST)
-    heights = _sides(tiles.rows, min(TALLEST, max(LEAST_SIDE * 2, _height(tiles))))
+    as_wide = WIDEST * tiles.rows[-1] / max(1, tiles.columns[-1])  # with square elements
+    heights = _sides(tiles.rows, min(TALLEST, max(LEAST_SIDE * 2, as_wide)))
     lefts, tops = _starts(widths), _starts(heights)
     parts = [
         _tile_svg(tiles, row, column, (lefts[column], tops[row], widths[column], heights[row]))
@@ -102,10 +103,6 @@ def _label(tile: MapTile, width: float, height: float) -> str:
 def _cross(x: float, y: float) -> str:
     """Returns a mark for a tile's corner, around (x, y): not only a colour says that a tile is wrong."""
     return f'<path d="M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0 -7l-7 7"/>'
-
-
-def _height(tiles: TileMap) -> float:
-    return WIDEST * tiles.rows[-1] / max(1, tiles.columns[-1])
 
 
 def _sides(cuts: tuple[int, ...], total: float) -> list[float]:

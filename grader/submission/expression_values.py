@@ -238,7 +238,7 @@ def _call(reading: Reading, node: ast.Call, scope: NamesAt) -> Any:
         return UNKNOWN
     if name in MAKE_TENSORS:
         named = {keyword.arg: reading.value(keyword.value, scope) for keyword in node.keywords if keyword.arg}
-        return _made(name, arguments, named)
+        return _new_tensor(name, arguments, named)
     if name in OF_TENSORS and isinstance(node.func, ast.Attribute) and not node.keywords:
         value = reading.value(node.func.value, scope)
         return OF_TENSORS[name](value, *arguments) if isinstance(value, TensorFacts) else UNKNOWN
@@ -275,7 +275,7 @@ OF_TENSORS: dict[str, Callable[..., Any]] = {
 MAKE_TENSORS = ("empty", "zeros", "ones", "empty_like", "zeros_like")
 
 
-def _made(name: str, arguments: list[Any], named: Mapping[str, Any]) -> Any:
+def _new_tensor(name: str, arguments: list[Any], named: Mapping[str, Any]) -> Any:
     """Returns the facts of a new tensor, which is contiguous."""
     dtype = named.get("dtype", "")
     if name.endswith("_like"):

@@ -1,4 +1,8 @@
-"""A submission as text: read, decoded and parsed, never imported. Problems become failures here."""
+"""A submission as text: read, decoded and parsed, never imported. Problems become failures here.
+
+The judge process reads this text and must not run it. What cannot be decoded, parsed or walked is told as a failure of
+the file, so that nothing behind has to ask again.
+"""
 
 from __future__ import annotations
 

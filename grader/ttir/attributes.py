@@ -1,4 +1,8 @@
-"""Reads attributes as Python values."""
+"""Reads attributes as Python values.
+
+One regular expression takes the text apart token by token and never goes back, so that a hostile text costs no more
+than its length; what the reader does not know is refused.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -302,12 +302,8 @@ def _named(operations: list[Operation], last: set[Operation]) -> set[Operation]:
     """Returns the operations whose results a variable of the file holds, numbers, and these in another shape."""
     named = {operation for operation in operations if operation.name in NUMBERS} | last
     known = {result for operation in named for result in operation.results}
-    for operation in _spreads(operations):
-        if operation.operands[0] in known:
+    for operation in operations:
+        if operation.name in SPREADS and operation.operands[0] in known:
             named.add(operation)
             known.update(operation.results)
     return named
-
-
-def _spreads(operations: list[Operation]) -> Iterator[Operation]:
-    return (operation for operation in operations if operation.name in SPREADS)

@@ -174,7 +174,7 @@ def _masks(site: Site) -> Iterator[_One]:
     pointers, least = (site.types or [""])[0], 1 if site.name == "tt.load" else 2
     if not pointers.startswith("tensor"):
         return
-    masks, offsets = _like(pointers, "i1"), _like(pointers, "i32")
+    masks, offsets = _type_like(pointers, "i1"), _type_like(pointers, "i32")
     if len(site.operands) == least:
         sizes = [value for value in site.known if value.type == "i32"]
         blocks = [value for value in reversed(site.known) if value.type == offsets]
@@ -269,7 +269,7 @@ def _one_more(site: Site, at: int, operand: str, type: str, value: Value, size: 
         return instead(written(name, [site.written[at], value.written], {}), site.written[at])
 
     if "!tt.ptr" in type:
-        if value.type == _like(type, "i32"):
+        if value.type == _type_like(type, "i32"):
             made = _line(_new(at), "tt.addptr", [operand, value.name], [type, value.type], type)
             yield _one(site, "more", f"{at} tt.addptr {value.id}", words("tt.addptr"), *_with_new(site, at, made))
         return
@@ -353,7 +353,7 @@ def _element(type: str) -> str:
     return type.removesuffix(">").rpartition("x")[2] if type.startswith("tensor") else type
 
 
-def _like(pointers: str, element: str) -> str:
+def _type_like(pointers: str, element: str) -> str:
     """Returns the type with the shape of pointers and other elements."""
     head = pointers[: pointers.index("!tt.ptr")]
     return f"{head}{element}>" if head else element

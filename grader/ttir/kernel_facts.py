@@ -1,4 +1,8 @@
-"""Facts of a kernel as its text states them, for explanations: what is masked, rounded, stored, and where."""
+"""Facts of a kernel as its text states them, for explanations: what is masked, rounded, stored, and where.
+
+A sentence about a kernel asks here and not the learner's Python: a mask that comes through a helper function, or is
+None, is plain in the compiler's text and hidden in the file.
+"""
 
 from __future__ import annotations
 

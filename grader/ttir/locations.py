@@ -54,10 +54,10 @@ class Locations:
             match = _LOCATION.fullmatch(text)
             if match is None:
                 raise BadText(f"a location that cannot be read: {text[:60]!r}")
-            place = self._places[text] = self._of(match, depth + 1)
+            place = self._places[text] = self._place_of(match, depth + 1)
         return place
 
-    def _of(self, match: re.Match[str], depth: int) -> SourcePlace:
+    def _place_of(self, match: re.Match[str], depth: int) -> SourcePlace:
         if match["reference"]:
             alias = self._aliases.get(match["reference"][1:])
             if alias is None:

@@ -193,7 +193,7 @@ def _range(text: str) -> tuple[int, int]:
     return int(first), int(last or first)
 
 
-def _known() -> dict[str, Known]:
+def _read_table() -> dict[str, Known]:
     operations = {}
     for line in _TABLE.replace("\\\n", "").strip().splitlines():
         name, operands, results, *attributes = line.split()
@@ -203,7 +203,7 @@ def _known() -> dict[str, Known]:
     return operations
 
 
-OPERATIONS = _known()
+OPERATIONS = _read_table()
 
 
 def check_form(

@@ -7,12 +7,12 @@ import unicodedata
 
 def one_line(text: str) -> str:
     """Returns the text on one line: a blank for each line end and tab, "?" for other unprintable characters."""
-    return text if text.isprintable() else "".join(map(_shown, text))
+    return text if text.isprintable() else "".join(map(_printable, text))
 
 
 def several_lines(text: str) -> str:
     """Returns the text as `one_line` would, with its line ends and tabs kept."""
-    return text if text.isprintable() else "".join(c if c in "\n\t" else _shown(c) for c in text)
+    return text if text.isprintable() else "".join(c if c in "\n\t" else _printable(c) for c in text)
 
 
 def is_steering(name: str) -> bool:
@@ -20,7 +20,7 @@ def is_steering(name: str) -> bool:
     return any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in name)
 
 
-def _shown(character: str) -> str:
+def _printable(character: str) -> str:
     if character.isprintable():
         return character
     return " " if character.isspace() else "?"

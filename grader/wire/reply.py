@@ -1,4 +1,8 @@
-"""The child's reply to a call, checked field by field: from here on it is plain data of known types."""
+"""The child's reply to a call, checked field by field: from here on it is plain data of known types.
+
+The interpreter runs no line of the learner's, and its reply is checked all the same: kernels' text and numbers come
+from outside, and a mistake of ours in there must not become a verdict.
+"""
 
 from __future__ import annotations
 

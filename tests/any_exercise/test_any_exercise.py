@@ -11,7 +11,7 @@ from grader import Elements, indices, normal
 from grader.author.accepted_constants import accepted_constants
 from grader.course.drawn_calls import drawn_calls
 from grader.explain.verdict import FAIL, PASS
-from grader.judging.uses import CompiledUse, DrawnUse, TrafficUse, asked
+from grader.judging.uses import CompiledUse, DrawnUse, TrafficUse, uses_asked
 from tests.any_exercise.conftest import FOLDER
 
 SOLUTION = FOLDER.solution_file.read_text(encoding="utf-8")
@@ -283,7 +283,7 @@ def test_lanes_that_share_an_address_are_counted_where_a_test_asks_for_it(graded
 
 def test_drawn_calls_bring_indices_numbers_and_dtypes_of_their_own(graded):
     one = graded(SOLUTION)
-    (use,) = asked(one.module, DrawnUse)
+    (use,) = uses_asked(one.module, DrawnUse)
     promise = use.promise(one.judge.exercise)
     calls = drawn_calls(promise, one.run.seed, use.test)
     given = [promise.data(call) for call in calls]
@@ -298,7 +298,7 @@ def test_drawn_calls_bring_indices_numbers_and_dtypes_of_their_own(graded):
 
 def test_a_drawn_call_shows_its_numbers(graded):
     one = graded(changed(("if CLAMP:", "if not CLAMP:")))
-    (use,) = asked(one.module, DrawnUse)
+    (use,) = uses_asked(one.module, DrawnUse)
     verdict = use.verdict(one.judge)
     assert verdict.outcome == FAIL and "clamp = " in verdict.case and ", below " in verdict.case
 

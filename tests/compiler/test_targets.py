@@ -16,7 +16,7 @@ from grader.explain.verdict import PASS, SKIPPED
 from grader.gpu.models import MODELS
 from grader.judging.judge import Judge
 from grader.judging.run import Run
-from grader.judging.uses import CompiledUse, asked
+from grader.judging.uses import CompiledUse, uses_asked
 from tests.conftest import ROOT
 from tests.slow import in_turn
 
@@ -50,7 +50,7 @@ def judge():
 @pytest.mark.parametrize("place, id, target", TRIED)
 def test_the_solution_compiles_for_each_generation(judge, place, id, target):
     one = judge(id, target)
-    for call in in_turn(asked(load_test_file(FOLDERS[id]), CompiledUse), place):
+    for call in in_turn(uses_asked(load_test_file(FOLDERS[id]), CompiledUse), place):
         verdict = call.verdict(one)
         assert verdict.outcome in (PASS, SKIPPED), verdict.lines
         assert verdict.note.startswith(f"{target}: ")

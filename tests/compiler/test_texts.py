@@ -19,7 +19,7 @@ from grader.front_end.ttir_text import source_of
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judging.judge import Judge
 from grader.judging.run import Run
-from grader.judging.uses import DrawnUse, asked
+from grader.judging.uses import DrawnUse, uses_asked
 from grader.numerics.arguments import without_values
 from grader.wire.recorded_call import RecordedKernel
 from tests.conftest import ROOT
@@ -48,7 +48,7 @@ def text_in_a_context_of_its_own(file: FileKernels, kernel: RecordedKernel, cons
 def kernels_of(folder: Folder, run: Run) -> list[tuple[RecordedKernel, dict[str, int]]]:
     """Of some of the drawn calls of the exercise's tests, all recorded in one child: with the constants they set."""
     judge = Judge(load_test_file(folder).exercise, run)
-    drawn = [use.trials(judge) for use in asked(load_test_file(folder), DrawnUse)]
+    drawn = [use.trials(judge) for use in uses_asked(load_test_file(folder), DrawnUse)]
     trials = [trial for trials in drawn for trial in trials[::EVERY]]
     calls = [run.recorded_call(trial, without_values(trial.data, trial.dtype)).call for trial in trials]
     assert not any(call.error for call in calls)

@@ -12,7 +12,7 @@ from grader.course.calls_toward import EACH, MOST_CALLS, MOST_ELEMENTS, MOST_WIT
 from grader.course.drawn_calls import drawn_calls
 from grader.course.folder import all_folders, load_test_file
 from grader.course.promise import StatedPromise, stated
-from grader.judging.uses import DrawnUse, asked
+from grader.judging.uses import DrawnUse, uses_asked
 from grader.submission.branches import branches_of
 from tests.conftest import ROOT
 
@@ -112,7 +112,7 @@ def test_the_first_call_has_ordinary_values_and_elements_of_their_own_and_a_seed
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_a_solution_is_judged_in_no_more_calls(folder):
     module = load_test_file(folder)
-    exercise, use = module.exercise, asked(module, DrawnUse)[0]
+    exercise, use = module.exercise, uses_asked(module, DrawnUse)[0]
     promise = use.promise(exercise)
     branches = branches_of(ast.parse(folder.solution_file.read_text()), exercise.entry, exercise.arguments)
     calls = drawn_calls(promise, 5, use.test)

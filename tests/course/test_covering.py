@@ -11,7 +11,7 @@ from grader.course.covering import Cell, Covering, Row
 from grader.course.drawn_calls import GROUP_OF_MOST, MOST_CALLS, drawn_calls
 from grader.course.folder import all_folders, load_test_file
 from grader.course.promise import Between, FixedNumber, Kind, Promised, contiguous, stated, upto
-from grader.judging.uses import DrawnUse, asked
+from grader.judging.uses import DrawnUse, uses_asked
 from grader.numerics.data_sets import normal, subnormal, unusual
 from tests import slow
 from tests.conftest import ROOT
@@ -92,7 +92,7 @@ def test_all_pairs_of_a_small_promise_meet_in_a_run(seed):
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_every_kind_of_value_meets_every_dtype_in_every_exercise(folder):
     module = load_test_file(folder)
-    uses = asked(module, DrawnUse)
+    uses = uses_asked(module, DrawnUse)
     promises = [use.promise(module.exercise) for use in uses]
     seeds = slow.drawn(SEEDS, 3, folder.test_file.read_text(encoding="utf-8"))
     for seed, (use, promise) in product(seeds, zip(uses, promises)):

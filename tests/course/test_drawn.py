@@ -40,7 +40,7 @@ from grader.explain.verdict import Verdict
 from grader.judging import drawn_trials
 from grader.judging.drawn_trials import DrawnTrials, drawn_verdict
 from grader.judging.judge import Judge
-from grader.judging.uses import DrawnUse, asked
+from grader.judging.uses import DrawnUse, uses_asked
 from grader.numerics.data_sets import Data, generator_for, some_minus_infinity, whole
 from grader.numerics.layouts import (
     ALIGNED_ROWS,
@@ -70,7 +70,7 @@ BLOCKS = dict(BLOCK_M=32, BLOCK_N=32)
 
 def promises_of(folder: Folder) -> list[tuple[StatedPromise, str]]:
     module = load_test_file(folder)
-    uses = asked(module, DrawnUse)
+    uses = uses_asked(module, DrawnUse)
     return [(use.promise(module.exercise), use.test) for use in uses]
 
 

@@ -61,9 +61,9 @@ class ReplaysHere(Replays):
         self.harm: Harm = lambda plan, buffers: None
         self.call: RecordedCall | None = None
 
-    def _given(self, recording: PackedPlan, config: int, arguments: list) -> dict:
+    def _request_of(self, recording: PackedPlan, config: int, arguments: list) -> dict:
         self.call = recording.call
-        return super()._given(recording, config, arguments)
+        return super()._request_of(recording, config, arguments)
 
 
 class Interpreted:

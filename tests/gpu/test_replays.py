@@ -27,7 +27,7 @@ from grader.gpu.pool.pool import ReplayPool
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.gpu.pool.replays import Replays
 from grader.gpu.pool.shared_pool import PoolElsewhere, SharedPool
-from grader.processes import worker
+from grader.processes import asked_process
 from grader.processes.call_clock import ProcessTimes
 from grader.wire.frames import ProtocolError, pack
 from tests.conftest import ROOT
@@ -100,7 +100,7 @@ def replays(tmp_path, monkeypatch):
         tries = tmp_path / "tries"
         tries.write_text("")
         process = PROCESS.format(root=str(ROOT), uuid=UUID, tries=str(tries), no_room=no_room)
-        monkeypatch.setattr(worker, "python_calling", instead(process))
+        monkeypatch.setattr(asked_process, "python_calling", instead(process))
         made.append(Replays(Device(UUID, MODELS["sm_90"])))
         return made[-1]
 
@@ -406,9 +406,9 @@ def test_a_kernel_that_never_ends_ends_with_its_pool(tmp_path, monkeypatch):
         "os.read(int(sys.argv[2]), 9); open({said!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
     ).format(root=str(ROOT), said=str(tmp_path / "said"))
     without_gpu = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from grader.processes import worker; "
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from grader.processes import asked_process; "
         "from grader.gpu.models import MODELS; from grader.gpu.pool import shared_pool; "
-        "worker.python_calling = lambda module, *given, **_: "
+        "asked_process.python_calling = lambda module, *given, **_: "
         f"[sys.executable, '-I', '-c', {hanging!r}, module, *map(str, given)]; "
         f"shared_pool.driver_device = lambda: shared_pool.Device({UUID!r}, MODELS['sm_90']); "
         "shared_pool.main(int(sys.argv[2]))"
@@ -431,7 +431,7 @@ def test_a_process_that_no_longer_reads_is_ended_at_its_limit(monkeypatch):
         f"import sys, time; sys.path.insert(0, {str(ROOT)!r}); from grader.wire.frames import send; "
         "send(open(int(sys.argv[3]), 'wb'), {'kind': 'ready'}); time.sleep(10 * 3600)"
     )
-    monkeypatch.setattr(worker, "python_calling", instead(deaf))
+    monkeypatch.setattr(asked_process, "python_calling", instead(deaf))
     replayer = replay_process.Replayer(UUID)
     with pytest.raises(ReplayEnded) as ended:
         replayer.ask({"kind": "check"}, bytes(1 << 20), limit=0.5)  # more than a pipe holds
@@ -440,14 +440,14 @@ def test_a_process_that_no_longer_reads_is_ended_at_its_limit(monkeypatch):
 
 def test_a_process_without_a_core_is_not_ended_at_its_limit(replays, monkeypatch):
     """It answers after 0.5 s, for all of which it waits for a core."""
-    monkeypatch.setattr(worker, "process_times", lambda pid: ProcessTimes(0.0, time.monotonic(), "R"))
-    monkeypatch.setattr(worker, "MOST_WAITING", 10 * NEVER)
+    monkeypatch.setattr(asked_process, "process_times", lambda pid: ProcessTimes(0.0, time.monotonic(), "R"))
+    monkeypatch.setattr(asked_process, "MOST_WAITING", 10 * NEVER)
     reply, _ = replays().pool.check({"kind": "check", "config": 0.5}, b"", limit=0.1, alone=False)
     assert reply["kind"] == "checked"
 
 
 def test_a_process_that_never_answers_is_ended_though_it_waits_for_a_core(replays, monkeypatch):
-    monkeypatch.setattr(worker, "process_times", lambda pid: ProcessTimes(0.0, time.monotonic(), "R"))
+    monkeypatch.setattr(asked_process, "process_times", lambda pid: ProcessTimes(0.0, time.monotonic(), "R"))
     with pytest.raises(ReplayEnded) as ended:
         replays().pool.check({"kind": "check", "config": NEVER}, b"", limit=0.1, alone=False)
     assert ended.value.how == "time"

@@ -212,7 +212,7 @@ def checking(monkeypatch):
 
 def test_a_large_result_is_compared_on_inputs_drawn_anew(checking):
     timed, seeds = Timed(), [3, 4]
-    data, specs = timed.speed.recipes, timed.speed.arguments
+    data, specs = timed.speed.all_stated, timed.speed.arguments
     checking.drawn(data, specs, seeds, "cpu")(timed.slots[0])
     x, y, z = timed.tensors(0)
     z.copy_(x + y)

@@ -13,7 +13,7 @@ from grader.explain.verdict import PASS, failed
 from grader.gpu.plan import PackedPlan
 from grader.judging.judge import Judge
 from grader.judging.run import Run
-from grader.judging.uses import CheckUse, CompiledUse, asked
+from grader.judging.uses import CheckUse, CompiledUse, uses_asked
 from grader.judging.work_ahead import Foreseen
 from grader.numerics.data_sets import normal
 from grader.processes.faults import ChildEnded
@@ -47,7 +47,7 @@ def of_size(judge: Judge, *sizes: int) -> list:
 
 def test_a_plan_made_ahead_is_the_plan_made_when_asked(judge):
     judge = judge()
-    trials = [judge.trial(use.test, use.data, "float16") for use in asked(load_test_file(FOLDER), CheckUse)]
+    trials = [judge.trial(use.test, use.data, "float16") for use in uses_asked(load_test_file(FOLDER), CheckUse)]
     judge.run.compile_ahead([Foreseen(trial) for trial in trials])
     again = Run(FOLDER, "solutions", seed=1)
     try:

@@ -10,7 +10,7 @@ from grader.explain.verdict import NOT_RUN, SKIPPED, Verdict
 from grader.judging import drawn_trials
 from grader.judging.drawn_trials import DrawnTrials
 from grader.judging.in_samples import TOO_LONG
-from grader.judging.uses import DrawnUse, asked
+from grader.judging.uses import DrawnUse, uses_asked
 from grader.submission import branches
 from tests.conftest import ROOT
 
@@ -22,7 +22,7 @@ WITH_A_BRANCH = FOLDER.solution_file.read_text().replace(STORE, f"    if N % 100
 @pytest.fixture
 def trials(bench) -> DrawnTrials:
     module = load_test_file(FOLDER)
-    (use,) = asked(module, DrawnUse)
+    (use,) = uses_asked(module, DrawnUse)
     return DrawnTrials(module.exercise, bench(WITH_A_BRANCH).run, use.test, use.promise(module.exercise))
 
 
@@ -50,7 +50,7 @@ def test_where_the_search_fails_the_other_calls_are_judged(trials, monkeypatch, 
 def test_a_sample_that_takes_too_long_in_the_blocks_of_the_file_is_run_in_those_of_the_test(bench, monkeypatch):
     folder = Folder(ROOT / "exercises/05_grouped_matmul")
     module = load_test_file(folder)
-    use, *_ = asked(module, DrawnUse)
+    use, *_ = uses_asked(module, DrawnUse)
     judge = bench(folder.solution_file.read_text(), folder.id).judge
     promise, told = use.promise(module.exercise), []
     trials = DrawnTrials(module.exercise, judge.run, use.test, promise)

@@ -11,7 +11,7 @@ from grader.judging import gpu_memory
 from grader.judging.gpu_memory import PeakBytes
 from grader.judging.judge import Judge
 from grader.judging.run import Run
-from grader.judging.uses import CheckUse, asked
+from grader.judging.uses import CheckUse, uses_asked
 from grader.numerics.data_sets import Data
 from tests.conftest import ROOT
 from tests.gpu.uncompiled import Uncompiled
@@ -70,7 +70,9 @@ def largest(request, monkeypatch):
     folder: Folder = request.param
     file, run = load_test_file(folder), Run(folder, str(folder.solution_file), seed=1)
     run.machine_code = Uncompiled()
-    call = max(asked(file, CheckUse), key=lambda call: sum(one.elements for one in call.data if isinstance(one, Data)))
+    call = max(
+        uses_asked(file, CheckUse), key=lambda call: sum(one.elements for one in call.data if isinstance(one, Data))
+    )
     trial = Judge(file.exercise, run).trial("test", call.data, file.exercise.dtypes[0], constants=call.constants)
     yield file.exercise, trial, run.launch_plan(trial)
     run.end()

@@ -19,7 +19,7 @@ from grader.interpreter.sampled import programs_of
 from grader.interpreter.views import BufferView
 from grader.judging import in_samples
 from grader.judging.judge import Judge
-from grader.judging.uses import CheckUse, CompiledUse, DrawnUse, OnGpuUse, ThroughputUse, asked
+from grader.judging.uses import CheckUse, CompiledUse, DrawnUse, OnGpuUse, ThroughputUse, uses_asked
 from grader.numerics.data_sets import Data
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import far_apart
@@ -182,7 +182,7 @@ def test_a_large_call_of_two_tests_is_sampled_once(bench, monkeypatch):
 
 def test_drawn_calls_go_up_to_what_the_lesson_promises(bench):
     (folder,) = [one for one in all_folders(ROOT) if one.id == "07_row_sum"]
-    (use,), change = asked(load_test_file(folder), DrawnUse), WRONG_FROM[1].replace("4000", "100_000")
+    (use,), change = uses_asked(load_test_file(folder), DrawnUse), WRONG_FROM[1].replace("4000", "100_000")
     source = (ROOT / "solutions/07_row_sum/row_sum.py").read_text()
     assert WRONG_FROM[0] in source
     for text, outcome in ((source.replace(WRONG_FROM[0], change), FAIL), (source, PASS)):
@@ -473,7 +473,7 @@ LEFT_OUT = {
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_an_exercise_with_large_calls_says_how_they_are_cut_and_how_large_they_may_be(folder):
     module = load_test_file(folder)
-    if not (calls := asked(module, OnGpuUse)):
+    if not (calls := uses_asked(module, OnGpuUse)):
         pytest.skip("no large calls")
     given = [pair for call in calls for pair in zip(module.exercise.arguments, call.data, strict=True)]
     tensors = {name for name, one in given if isinstance(one, Data)}

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from grader.judging.uses import COST, RIGHT, SPEED, USES, CheckUse, DrawnUse, ThroughputUse, TrafficUse, asked
+from grader.judging.uses import COST, RIGHT, SPEED, USES, CheckUse, DrawnUse, ThroughputUse, TrafficUse, uses_asked
 from grader.numerics.data_sets import normal
 from grader.session import plugin
 
@@ -40,11 +40,11 @@ def test_a_test_that_states_its_use_wrongly_stops_no_other(module):
         traffic(normal(5), raeds=1)
 
     module.test_with_a_slip = test_with_a_slip
-    assert [use.test for use in asked(module, TrafficUse, CheckUse)] == ["test_one", "test_one", "test_two"]
+    assert [use.test for use in uses_asked(module, TrafficUse, CheckUse)] == ["test_one", "test_one", "test_two"]
 
 
 def test_each_use_is_told_in_the_order_of_the_file(module):
-    found = asked(module, TrafficUse, CheckUse)
+    found = uses_asked(module, TrafficUse, CheckUse)
     assert [(use.test, use.fixture, use.data[0].shape) for use in found] == [
         ("test_one", "check", (3,)), ("test_one", "check", (4,)), ("test_two", "traffic", (5,)),
     ]  # fmt: skip
@@ -52,7 +52,7 @@ def test_each_use_is_told_in_the_order_of_the_file(module):
 
 
 def test_other_fixtures_are_left_out(module):
-    assert [use.test for use in asked(module, TrafficUse)] == ["test_two"]
+    assert [use.test for use in uses_asked(module, TrafficUse)] == ["test_two"]
 
 
 @pytest.mark.parametrize("kind", USES.values())

@@ -14,7 +14,7 @@ from grader.course.code_digest import digest_of_code
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.course.resized import resized
 from grader.explain.verdict import PASS
-from grader.judging.uses import CheckUse, ThroughputUse, asked
+from grader.judging.uses import CheckUse, ThroughputUse, uses_asked
 from grader.learn.ladder.figures import Timed, kept
 from grader.learn.ladder.rungs import BadRung, Ladder, Rung, ladder_of
 from grader.numerics.data_sets import indices, normal
@@ -71,7 +71,7 @@ def test_its_values_are_right(bench, folder: Folder, rung: Rung):
         verdict = one.check(*_small(folder), dtypes=load_test_file(folder).exercise.dtypes[:1])
         assert verdict.outcome == PASS, verdict.lines
         return
-    for call in asked(load_test_file(folder), CheckUse)[::2]:
+    for call in uses_asked(load_test_file(folder), CheckUse)[::2]:
         if rung.name in IN_STEPS_OF_ONE and max(map(max, (data.shape for data in call.data))) > LONG and not SLOW:
             continue
         verdict = call.verdict(bench(rung.text, folder.id).judge)  # a judge for each: their work is not added up
@@ -79,7 +79,7 @@ def test_its_values_are_right(bench, folder: Folder, rung: Rung):
 
 
 def _small(folder: Folder) -> tuple:
-    (timed, *_) = asked(load_test_file(folder), ThroughputUse)
+    (timed, *_) = uses_asked(load_test_file(folder), ThroughputUse)
     return SMALL.get(folder.id) or resized(timed.data, 5)
 
 

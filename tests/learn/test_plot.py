@@ -24,7 +24,7 @@ from grader.gpu.device import NO_GPU, Device
 from grader.gpu.models import DEFAULT_MODEL
 from grader.gpu.pool.replay_process import ReplayEnded
 from grader.judging.run import Run
-from grader.judging.uses import ThroughputUse, asked
+from grader.judging.uses import ThroughputUse, uses_asked
 from grader.learn.curve_table import curve_table
 from grader.learn.sweep import Sweep
 from grader.numerics.data_sets import Data, indices, normal, slots
@@ -105,7 +105,7 @@ LARGE = ("28",)  # its caches stay as large with fewer sequences: a card of 8 Gi
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_every_exercise_has_a_size_to_plot_up_to(folder):
     module = load_test_file(folder)
-    data = asked(module, ThroughputUse)[0].data
+    data = uses_asked(module, ThroughputUse)[0].data
     sizes = sizes_below(module.exercise, data, getattr(torch, module.exercise.dtypes[0]))
     assert len(sizes) >= FEWEST.get(folder.number, 3) and sizes == sorted(set(sizes))
     assert resized(data, sizes[-1]) == data
@@ -127,7 +127,7 @@ def test_a_curve_begins_where_a_call_moves_enough_to_be_measured():
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_a_card_of_8_gib_times_fewer_rows_and_a_large_one_what_is_stated(folder):
     module = load_test_file(folder)
-    for call in asked(module, ThroughputUse):
+    for call in uses_asked(module, ThroughputUse):
         given = module.exercise, call.data, getattr(torch, module.exercise.dtypes[0])
         assert fitting(*given, 141 << 30) == call.data
         small = fitting(*given, 8 << 30)

@@ -11,7 +11,7 @@ from grader.course.folder import Folder
 from grader.explain.causes import Cause
 from grader.explain.verdict import NOT_RUN, PASS, SKIPPED, Verdict, failed
 from grader.session import session
-from grader.session.session import Grading
+from grader.session.grading import Grading
 from grader.session.terminal_report import _next
 
 NAMES = ("01_first", "02_second", "03_third", "04_fourth")

@@ -18,7 +18,7 @@ from grader.gpu.inside.guarded_buffers import POISON, Buffers
 from grader.gpu.inside.launcher import Functions
 from grader.gpu.inside.replay import Replay
 from grader.gpu.plan import Plan
-from grader.numerics.arguments import Argument, Recipe, exact, tensors_of
+from grader.numerics.arguments import Argument, DataOrNumber, exact, tensors_of
 from grader.numerics.bounds import Bound
 from grader.numerics.comparison import MOST_COMPARED, Comparison, bits_of, compare, quick_error, row_slices
 from grader.numerics.data_sets import Data, drawing_precision
@@ -145,37 +145,37 @@ def _count(flags: torch.Tensor) -> int:
 # ---- arguments drawn here, compared here: for sizes that no pipe should carry ----------------------------------------
 
 
-def drawn(recipes: list[Recipe], arguments: list[TensorSpec], seeds: list[int], device: str = "cuda") -> Fill:
-    """Returns a function that fills the buffers' arguments from their recipes, with the same values each time.
+def drawn(all_stated: list[DataOrNumber], arguments: list[TensorSpec], seeds: list[int], device: str = "cuda") -> Fill:
+    """Returns a function that fills the buffers' arguments as their data sets say, with the same values each time.
 
-    `recipes` and `seeds`: of all arguments of the entry; `arguments`: the tensors among them.
+    `all_stated` and `seeds`: of all arguments of the entry; `arguments`: the tensors among them.
     """
-    tensors = [(recipe, seed) for recipe, seed in zip(recipes, seeds, strict=True) if isinstance(recipe, Data)]
+    tensors = [(stated, seed) for stated, seed in zip(all_stated, seeds, strict=True) if isinstance(stated, Data)]
 
     def fill(buffers: Buffers) -> None:
-        for number, ((recipe, seed), spec) in enumerate(zip(tensors, arguments, strict=True)):
+        for number, ((stated, seed), spec) in enumerate(zip(tensors, arguments, strict=True)):
             view = buffers.argument(number, spec)
-            if not recipe.leaves_no_hole:
+            if not stated.leaves_no_hole:
                 poison_(buffers.data(number).view(view.dtype))
-            recipe.fill(view, torch.Generator(device).manual_seed(seed), drawing_precision(view.dtype))
+            stated.fill(view, torch.Generator(device).manual_seed(seed), drawing_precision(view.dtype))
 
     return fill
 
 
 def compared(
-    exercise: Exercise, bounds: dict[str, Bound], outputs: dict[str, torch.Tensor], recipes: list[Recipe],
+    exercise: Exercise, bounds: dict[str, Bound], outputs: dict[str, torch.Tensor], all_stated: list[DataOrNumber],
     dtype: torch.dtype, seeds: list[int],
 ) -> dict[str, Summary]:  # fmt: skip
     """Compares each result with the reference in float64, on inputs drawn anew, which no kernel could have changed.
 
-    Returns summaries by name of a result. `bounds`, `outputs`: by name of a result; `recipes`, `seeds`: of all
+    Returns summaries by name of a result. `bounds`, `outputs`: by name of a result; `all_stated`, `seeds`: of all
     arguments of the entry; `dtype`: the run's. A call whose bounds are all "bits" is a copy, and compared as it is.
 
     The inputs, the reference and its rounded form are overwritten before this returns. A quick look leaves behind only
     the right result of the kernel itself, or the result of a call that has failed and is not repeated.
     """
     device, as_it_is = next(iter(outputs.values())).device, set(bounds.values()) == {"bits"}
-    fresh = (_drawn_anew(recipe, dtype, seed, device) for recipe, seed in zip(recipes, seeds, strict=True))
+    fresh = (_drawn_anew(stated, dtype, seed, device) for stated, seed in zip(all_stated, seeds, strict=True))
     inputs = list(fresh) if as_it_is else exact(fresh)  # one at a time: a copy is exact in any dtype
     refs = exercise.expected(inputs)
     summaries = {
@@ -186,11 +186,11 @@ def compared(
     return summaries
 
 
-def _drawn_anew(recipe: Recipe, dtype: torch.dtype, seed: int, device: torch.device) -> Argument:
-    if not isinstance(recipe, Data):
-        return recipe
+def _drawn_anew(stated: DataOrNumber, dtype: torch.dtype, seed: int, device: torch.device) -> Argument:
+    if not isinstance(stated, Data):
+        return stated
     generator = torch.Generator(device).manual_seed(seed)
-    return recipe.tensor(dtype, generator, drawing_precision(recipe.dtype_in(dtype)))
+    return stated.tensor(dtype, generator, drawing_precision(stated.dtype_in(dtype)))
 
 
 def _summary(
@@ -223,7 +223,7 @@ def _add_to(summary: Summary, part: Comparison, start: int) -> None:
             summary.expected, summary.found = (f"{float(t[first]):.6g}" for t in (part.expected, part.out))
         summary.wrong += part.wrong_count
         summary.unwritten += int((_is_unwritten(part.out) & part.wrong).sum())
-    summary.largest_error = max(summary.largest_error, _finite(part.largest_error))
+    summary.largest_error = max(summary.largest_error, min(part.largest_error, 1e300))  # JSON has no infinity
 
 
 def _wipe(*tensors: torch.Tensor) -> None:
@@ -234,8 +234,3 @@ def _wipe(*tensors: torch.Tensor) -> None:
 def _is_unwritten(out: torch.Tensor) -> torch.Tensor:
     """Returns a bool tensor: true for elements that hold the poison of fresh memory, or of an argument to be filled."""
     return (bits_of(out) == -1) | is_poison(out)
-
-
-def _finite(number: float) -> float:
-    """Returns the number, at most 1e300, since JSON has no infinity."""
-    return min(number, 1e300)

@@ -20,7 +20,7 @@ from grader.gpu.inside.replay import Replay
 from grader.gpu.inside.timing import ROUNDS, Chain, Flush, measure, seconds_of
 from grader.gpu.nvml import Clocks
 from grader.gpu.plan import Plan, least_bytes
-from grader.numerics.arguments import Argument, Recipe, in_precision, numbers_alone
+from grader.numerics.arguments import Argument, DataOrNumber, in_precision, numbers_alone
 from grader.numerics.bounds import Bound
 from grader.numerics.comparison import is_right, surely_right
 from grader.numerics.data_sets import Data, drawing_precision, seed_place
@@ -34,13 +34,13 @@ LEAST_SLOTS, MOST_SLOTS = 4, 20
 class SpeedRequest:
     """The call to measure, in a run of one dtype, checked against the exercise's reference.
 
-    bounds: of the results, by name. recipes: of all arguments of the entry; arguments: the tensors among them.
+    bounds: of the results, by name. all_stated: of all arguments of the entry; arguments: the tensors among them.
     budget: seconds that the timed calls may take together; a slow kernel gets fewer rounds, on fewer sets of buffers.
     """
 
     exercise: Exercise
     bounds: dict[str, Bound]
-    recipes: list[Recipe]
+    all_stated: list[DataOrNumber]
     dtype: torch.dtype
     arguments: list[TensorSpec]
     anchor: str
@@ -64,9 +64,9 @@ class SpeedRequest:
 
     @property
     def tensors(self) -> list[tuple[int, Data, TensorSpec]]:
-        """Each tensor among the arguments: its position among all arguments, its recipe, and its layout in memory."""
-        recipes = [(place, recipe) for place, recipe in enumerate(self.recipes) if isinstance(recipe, Data)]
-        return [(place, recipe, spec) for (place, recipe), spec in zip(recipes, self.arguments, strict=True)]
+        """Each tensor among the arguments: its position among all arguments, its data set, and its layout in memory."""
+        all_stated = [(place, stated) for place, stated in enumerate(self.all_stated) if isinstance(stated, Data)]
+        return [(place, stated, spec) for (place, stated), spec in zip(all_stated, self.arguments, strict=True)]
 
 
 def slots_for(plan: Plan) -> int:
@@ -121,12 +121,12 @@ def plan_chain(plan: Plan, functions: Functions, speed: SpeedRequest, slots: lis
         for slot, buffers in enumerate(slots):
             seeds[slot] = int(torch.randint(1 << 62, (1,), generator=speed.order))
             buffers.poison()
-            for number, (place, recipe, spec) in enumerate(speed.tensors):
+            for number, (place, stated, spec) in enumerate(speed.tensors):
                 view = buffers.argument(number, spec)
-                if recipe.is_output:
+                if stated.is_output:
                     view.fill_(float("nan") if view.is_floating_point() else -1)
-                recipe.fill(
-                    view, speed.generator_of(seeds[slot], seed_place(recipe, place)), drawing_precision(view.dtype)
+                stated.fill(
+                    view, speed.generator_of(seeds[slot], seed_place(stated, place)), drawing_precision(view.dtype)
                 )
 
     def verify() -> str:
@@ -192,10 +192,10 @@ def _drawn_again(speed: SpeedRequest, seed: int, precision: torch.dtype | None) 
     Floats get this precision and whole numbers become int64; with None all stay as they are. Expected results may stay
     in memory: the next round has other inputs.
     """
-    numbers = numbers_alone(speed.recipes)
-    for place, recipe, spec in speed.tensors:
+    numbers = numbers_alone(speed.all_stated)
+    for place, stated, spec in speed.tensors:
         dtype = getattr(torch, spec.dtype)
-        drawn = recipe.tensor(dtype, speed.generator_of(seed, seed_place(recipe, place)), drawing_precision(dtype))
+        drawn = stated.tensor(dtype, speed.generator_of(seed, seed_place(stated, place)), drawing_precision(dtype))
         numbers[place] = drawn if precision is None else in_precision(drawn, precision)
     return numbers
 
@@ -240,7 +240,7 @@ def torch_chain(speed: SpeedRequest, slots: list[Buffers]) -> Chain:
     """
 
     def call(buffers: Buffers) -> None:
-        numbers, memory = numbers_alone(speed.recipes), []
+        numbers, memory = numbers_alone(speed.all_stated), []
         for number, (place, _, spec) in enumerate(speed.tensors):
             numbers[place] = view = buffers.argument(number, spec)
             memory.append(view.untyped_storage().data_ptr())

@@ -138,11 +138,11 @@ def _check(
 
 def _draw(header: dict, _: bytes, plan: Plan, functions: Functions, arguments: list[TensorSpec]) -> tuple[dict, bytes]:
     exercise, seeds = _exercise(header), header["seeds"]
-    recipes = [from_json(recipe) for recipe in header["data"]]
-    fill = checking.drawn(recipes, arguments, seeds)
+    all_stated = [from_json(stated) for stated in header["data"]]
+    fill = checking.drawn(all_stated, arguments, seeds)
     results, replay = checking.replayed(plan, functions, header["config"], fill, arguments, exercise.written)
     dtype = getattr(torch, header["dtype"])
-    summaries = checking.compared(exercise, _bounds(header, exercise), results, recipes, dtype, seeds)
+    summaries = checking.compared(exercise, _bounds(header, exercise), results, all_stated, dtype, seeds)
     described = {name: asdict(summary) for name, summary in summaries.items()}
     return {"kind": "drawn", **asdict(replay), "summaries": described}, b""
 
@@ -153,7 +153,7 @@ def _measure(
 ) -> tuple[dict, bytes]:  # fmt: skip
     exercise = _exercise(header)
     speed = measuring.SpeedRequest(
-        exercise, _bounds(header, exercise), [from_json(recipe) for recipe in header["data"]],
+        exercise, _bounds(header, exercise), [from_json(stated) for stated in header["data"]],
         getattr(torch, header["dtype"]), arguments, header["anchor"], header["config"], header["seed"],
         header["with_torch"], header["model"]["l2_bytes"], header["uuid"], budget=header.get("budget", math.inf),
     )  # fmt: skip

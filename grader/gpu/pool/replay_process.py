@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 
+from grader.processes.asked_process import PythonProcess
 from grader.processes.environment import ONE_THREAD
-from grader.processes.faults import WorkerEnded
-from grader.processes.worker import PythonWorker
+from grader.processes.faults import ProcessEnded
 
 START_LIMIT = 120.0  # seconds to import torch and make a context
 
 
-class ReplayEnded(WorkerEnded):
+class ReplayEnded(ProcessEnded):
     """A replay process is gone. how: "time", "failed" (`detail`: the driver's error), "no-room" (memory), or "died"."""
 
 
-class Replayer(PythonWorker):
+class Replayer(PythonProcess):
     """A replay process on the GPU with this UUID. It starts at once; the first request waits until it is ready."""
 
     Ended = ReplayEnded

@@ -38,17 +38,17 @@ class Replays:
         `storages`: the inputs' bytes, where `arguments` say. `written`: the names of the arguments that the call may
         change.
         """
-        request = {"kind": "check", "written": written, **self._given(packed, config, arguments)}
+        request = {"kind": "check", "written": written, **self._request_of(packed, config, arguments)}
         return self.pool.check(request, packed.blob + storages, CHECK_LIMIT, alone=False)
 
     def draw(self, packed: PackedPlan, config: int, folder: Folder, seeds: list[int], alone: bool, **call) -> dict:
-        """Returns the reply to a call on inputs that the process draws from recipes. Raises ReplayEnded, GpuBusy.
+        """Returns the reply to a call on inputs that the process draws itself. Raises ReplayEnded, GpuBusy.
 
         `alone`: the call takes so much memory that others at the same time might find too little. `call`: see asked_of.
         """
         request = {
             "kind": "draw", "folder": str(folder.path), "seeds": seeds, **call,
-            **self._given(packed, config, packed.arguments),
+            **self._request_of(packed, config, packed.arguments),
         }  # fmt: skip
         return self.pool.check(request, packed.blob, DRAW_LIMIT, alone)[0]
 
@@ -64,7 +64,7 @@ class Replays:
         """
         request = {
             "kind": "measure", "folder": str(folder.path), "uuid": self.device.uuid, **options,
-            **self._given(packed, config, packed.arguments),
+            **self._request_of(packed, config, packed.arguments),
         }  # fmt: skip
         reply, process = self.pool.sample(request, packed.blob, self._work, self._served)
         self._served.append(process)
@@ -80,7 +80,7 @@ class Replays:
         request |= {"l2_bytes": model.l2_bytes, "memory_bytes": model.memory_bytes}
         return self.pool.ceilings(request)
 
-    def _given(self, packed: PackedPlan, config: int, arguments: list[TensorSpec]) -> dict:
+    def _request_of(self, packed: PackedPlan, config: int, arguments: list[TensorSpec]) -> dict:
         return {
             "plan": packed.header, "plan_bytes": len(packed.blob), "model": asdict(self.device.model),
             "config": config, "arguments": [spec.to_json() for spec in arguments],

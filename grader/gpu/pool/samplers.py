@@ -56,7 +56,7 @@ class Samplers:
         """
         if work in self._usual and (confirmed := self._confirmed(request, blob, work, served)) is not None:
             return confirmed
-        replayer, reply = self._told(request, blob)
+        replayer, reply = self._fresh_sample(request, blob)
         anchor = Measurement.from_json(reply).seconds(ANCHOR)
         if work and not reply["wrong"] and not math.isnan(anchor):
             self._usual.setdefault(work, []).append(anchor)
@@ -65,7 +65,7 @@ class Samplers:
 
     def ceilings(self, request: dict) -> dict:
         """Returns a fresh process's reply "ceilings". Raises ReplayEnded, GpuBusy."""
-        replayer, reply = self._told(request, b"")
+        replayer, reply = self._fresh_sample(request, b"")
         replayer.end()
         return reply
 
@@ -78,7 +78,7 @@ class Samplers:
         A fresh process is needed if no used process is left, or if the sample is wrong or its anchor's time unusual.
         """
         try:
-            replayer, reply = self._asked(lambda: self._used(served), request, blob)
+            replayer, reply = self._sample_of(lambda: self._used(served), request, blob)
         except (_NoneLeft, ReplayEnded):
             return None
         anchor = Measurement.from_json(reply).seconds(ANCHOR)
@@ -86,16 +86,16 @@ class Samplers:
         self._keep_or_end(replayer, ended=bool(unusual))
         return None if unusual else (reply, replayer.pid)
 
-    def _told(self, request: dict, blob: bytes) -> tuple[Replayer, dict]:
+    def _fresh_sample(self, request: dict, blob: bytes) -> tuple[Replayer, dict]:
         """Returns a fresh process and its reply; if memory is short, another process gets the GPU to itself."""
         try:
-            return self._asked(self._fresh, request, blob)
+            return self._sample_of(self._fresh, request, blob)
         except ReplayEnded as ended:
             if ended.how != "no-room":
                 raise
-        return self._asked(self._fresh, request, blob, alone=True)
+        return self._sample_of(self._fresh, request, blob, alone=True)
 
-    def _asked(
+    def _sample_of(
         self, chosen: Callable[[], Replayer], request: dict, blob: bytes, alone: bool = False
     ) -> tuple[Replayer, dict]:
         """Returns the chosen process and its reply.

@@ -20,7 +20,7 @@ from grader.gpu.device import Device, model_here
 from grader.gpu.pool.replays import Replays
 from grader.judging.judge import Judge
 from grader.judging.run import Run
-from grader.judging.uses import CheckUse, ThroughputUse, asked
+from grader.judging.uses import CheckUse, ThroughputUse, uses_asked
 from grader.learn.ladder.counts import Counts, counts_of
 from grader.learn.ladder.figures import Figures, NotTimed, Timed, kept, still_true
 from grader.learn.ladder.rungs import Ladder, Rung
@@ -59,7 +59,7 @@ class Climb:
     def __post_init__(self) -> None:
         self.module = load_test_file(self.folder)
         self.exercise, self.model = self.module.exercise, model_here(self.device)
-        calls = asked(self.module, ThroughputUse)
+        calls = uses_asked(self.module, ThroughputUse)
         if not calls:
             raise click.ClickException(f"No test of {self.folder.id} measures throughput.")
         self.asked = calls[0]
@@ -145,7 +145,7 @@ class Climb:
         judge = Judge(self.exercise, run)
         try:
             refuse_what_cannot_run(run)
-            for call in asked(self.module, CheckUse):
+            for call in uses_asked(self.module, CheckUse):
                 if call.verdict(judge).outcome != PASS:
                     self.own_note = f"{run.submission.path.name} is not right yet. Next: {judge_it(run)}"
                     return False

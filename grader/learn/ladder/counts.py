@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from grader.course.trial import Trial
     from grader.judging.run import Run
-    from grader.numerics.arguments import Recipe
+    from grader.numerics.arguments import DataOrNumber
 
 PROGRAMS = 8  # of a launch, whose traffic is counted; the others are assumed to move as much
 TEXTS = ("ptx", "ttgir")
@@ -96,10 +96,10 @@ def _moved(run: Run, trial: Trial, packed: PackedPlan, sizes: list[list[int]] | 
     return sum(moved) / max(least_bytes(packed.plan, packed.arguments, trial.exercise), 1)
 
 
-def with_sizes(data: tuple[Recipe, ...], sizes: list[list[int]]) -> tuple[Recipe, ...]:
+def with_sizes(data: tuple[DataOrNumber, ...], sizes: list[list[int]]) -> tuple[DataOrNumber, ...]:
     """Returns the data sets of a call with these shapes of its tensors, in their order."""
     left = iter(sizes)
-    return tuple(replace(recipe, shape=tuple(next(left))) if isinstance(recipe, Data) else recipe for recipe in data)
+    return tuple(replace(stated, shape=tuple(next(left))) if isinstance(stated, Data) else stated for stated in data)
 
 
 def _sizes(packed: PackedPlan) -> dict[str, int]:

@@ -43,7 +43,7 @@ def timed(run: Run, trial: Trial, replays: Replays, anchor: str) -> tuple[Timed 
         packed = launch_plan(run, trial)
         if other_result(trial, packed) is not None:
             return NotTimed(f"{trial.exercise.entry} returns another result than it should"), None
-        return _told(_sample(run, trial, packed, replays, anchor), digest, trial.exercise, packed, anchor)
+        return _figures_of(_sample(run, trial, packed, replays, anchor), digest, trial.exercise, packed, anchor)
     except click.ClickException as error:
         return NotTimed(error.message.partition(" Next:")[0].rstrip(".")), None
     except ReplayEnded as ended:
@@ -62,7 +62,7 @@ def _sample(run: Run, trial: Trial, packed: PackedPlan, replays: Replays, anchor
     return Measurement.from_json(reply)
 
 
-def _told(
+def _figures_of(
     sample: Measurement, digest: str, exercise: Exercise, packed: PackedPlan, anchor: str
 ) -> tuple[Timed | NotTimed, float | None]:
     rounds = sample.valid or sample.rounds

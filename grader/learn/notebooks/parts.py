@@ -50,10 +50,10 @@ def question_cells(folder: Folder, home: str) -> list[NotebookNode]:
         '# Your answers in their order: a number, "nan", or the letter of a choice, such as "a". None skips it.\n'
         f'from {home} import predict\n\npredict("{folder.id}", {nothing})'
     )
-    cells = "\n".join(_asked(number, question) for number, question in enumerate(questions, 1))
+    cells = "\n".join(_question_text(number, question) for number, question in enumerate(questions, 1))
     return [new_markdown_cell(f"**Predict.**\n\n{cells}"), new_code_cell(source)]
 
 
-def _asked(number: int, question: LessonQuestion) -> str:
+def _question_text(number: int, question: LessonQuestion) -> str:
     choices = "".join(f"\n   - {letter}) {choice}" for letter, choice in zip(LETTERS, question.choices))
     return f"{number}. {question.ask}{choices}"

@@ -17,9 +17,9 @@ import click
 
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
-from grader.judging.uses import CheckUse, DrawnUse, TrafficUse, Use, asked
+from grader.judging.uses import CheckUse, DrawnUse, TrafficUse, Use, uses_asked
 from grader.learn.trace.stops import Stop, first_of, stops_of
-from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_it
+from grader.learn.usable_submission import WHY_IT_STOPPED, example_trial, judge_it, refusal
 from grader.progress.last_result import last_result
 from grader.wire.reply import Reply
 from grader.wire.traced_program import TracedProgram, TracedStep
@@ -56,7 +56,7 @@ def _program(usual: TracedProgram, exact: TracedProgram) -> TracedProgram:
     for step in usual.steps:
         other = next(others, None)
         together = together and other is not None and _place(step) == _place(other)
-        differs = together and other is not None and step.dtype in FLOATS and _shown(step) != _shown(other)
+        differs = together and other is not None and step.dtype in FLOATS and _numbers_of(step) != _numbers_of(other)
         steps.append(StepWithExact(**vars(step), exactly=other if differs else None))
     return replace(usual, steps=list(steps))
 
@@ -65,7 +65,7 @@ def _place(step: TracedStep) -> tuple:
     return step.kind, step.line, step.variable, step.operation, tuple(step.calls), step.iteration, step.iterations
 
 
-def _shown(step: TracedStep) -> tuple:
+def _numbers_of(step: TracedStep) -> tuple:
     return step.numbers, step.low, step.high, step.nans
 
 
@@ -166,10 +166,8 @@ class CallToTrace:
             return
         if failure is None and not reply.refusals:
             raise click.ClickException(f"{self.trial.exercise.entry} launched no kernel. Next: {judge_it(self.run)}")
-        reason = " ".join(failure.message.split())[:300] if failure else "torch does work that belongs into the kernel"
-        where = f" in line {failure.line}" if failure and failure.line else ""
         what = "It does not compile" if failure and failure.kind == "compile" else "It ends before a kernel runs"
-        raise click.ClickException(f"{what}{where}: {reason.rstrip('.')}. Next: {judge_it(self.run)}")
+        raise refusal(self.run, what, failure)
 
 
 def stopped(reply: Reply) -> str:
@@ -215,7 +213,7 @@ def failing_call(folder: Folder, module: ModuleType) -> CallToTrace | None:
         trial = run.history.trial_of(verdict) if verdict is not None else None
         if verdict is None or verdict.outcome != FAIL or trial is None:
             return None
-        call = _of(run, trial, verdict, uses[0].test)
+        call = _call_of_failure(run, trial, verdict, uses[0].test)
         ends.pop_all()  # the run is the call's from here on
         return call
 
@@ -241,12 +239,12 @@ def _last_failure(folder: Folder) -> _Failure | None:
 
 
 def _with_values(module: ModuleType) -> list[Use]:
-    return asked(module, CheckUse, DrawnUse, TrafficUse)
+    return uses_asked(module, CheckUse, DrawnUse, TrafficUse)
 
 
-def _of(run: Run, trial: Trial, verdict: Verdict, test: str) -> CallToTrace:
+def _call_of_failure(run: Run, trial: Trial, verdict: Verdict, test: str) -> CallToTrace:
     why = f"the call that failed in {test.removeprefix('test_').replace('_', ' ')!r}"
-    program, line, element, wrong = _numbers(_found(verdict, "program")), _line(verdict), None, ""
+    program, line, element, wrong = _numbers(_evidence_named(verdict, "program")), _line(verdict), None, ""
     if not line and (unwritten := _unwritten(verdict)):
         why += f", where no program has written {unwritten}"
     elif not line and (said := _first_wrong(verdict)) is not None:
@@ -280,11 +278,11 @@ def _first_wrong(verdict: Verdict) -> Said | None:
 
 def _line(verdict: Verdict) -> int:
     """Returns the line of the mistake; 0 if it is not known."""
-    line = _found(verdict, "line")
+    line = _evidence_named(verdict, "line")
     return verdict.line or (line if isinstance(line, int) else 0)
 
 
-def _found(verdict: Verdict, name: str) -> Value | None:
+def _evidence_named(verdict: Verdict, name: str) -> Value | None:
     """Returns the evidence of this name in the first sentence that has it; None if there is none."""
     return next((sentence.evidence[name] for sentence in verdict.said if name in sentence.evidence), None)
 

@@ -11,7 +11,7 @@ import click
 from grader.files import write_whole
 from grader.learn.trace.calls import other_programs, stopped
 from grader.learn.trace.stops import Statements, Stop, stops_of
-from grader.learn.trace.text import SILENT, beside, title
+from grader.learn.trace.text import SILENT, title, values_shown
 from grader.learn.trace.words import full, legend
 from grader.progress import progress
 from grader.show.html_page import rendered
@@ -40,7 +40,7 @@ def write_page(path: Path, call: CallToTrace, program: tuple[int, ...]) -> None:
 def _programs(call: CallToTrace, program: tuple[int, ...]) -> list[dict]:
     """Returns this program of each launch, then the programs after it, launch by launch, as values for the page."""
     reply = call.traced(program)
-    shown, size = [_shown(call, traced) for traced in reply.traced], 0
+    shown, size = [_program_shown(call, traced) for traced in reply.traced], 0
     for launch, traced in enumerate(reply.traced):
         following = other_programs(traced, 1)
         for _ in range(MOST_PROGRAMS - 1):
@@ -48,12 +48,12 @@ def _programs(call: CallToTrace, program: tuple[int, ...]) -> list[dict]:
             if following == tuple(traced.program) or size > MOST_BYTES:
                 break
             other = call.traced(following).traced[launch]
-            shown.append(_shown(call, other))
+            shown.append(_program_shown(call, other))
             following = other_programs(other, 1)
     return shown
 
 
-def _shown(call: CallToTrace, traced: TracedProgram) -> dict:
+def _program_shown(call: CallToTrace, traced: TracedProgram) -> dict:
     submission = call.run.submission
     stops = stops_of(traced.steps, submission.tree)
     lines = Statements(submission.tree).lines_of({stop.line for stop in stops}, traced.kernel)
@@ -75,6 +75,6 @@ def _stop(stop: Stop) -> dict:
         "calls": list(stop.calls),
         "path": [[iteration.line, iteration.number, iteration.of] for iteration in stop.path],
         "note": stop.note,
-        "beside": beside(stop),
+        "beside": values_shown(stop),
         "told": [line for name, step in stop.told for line in full(name, step)],
     }

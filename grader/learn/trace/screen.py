@@ -11,7 +11,7 @@ import click
 from grader.learn.key_input import single_keys
 from grader.learn.trace.calls import other_programs, stopped
 from grader.learn.trace.stops import Statements, Stop, stops_of
-from grader.learn.trace.text import beside, heading, print_line, title
+from grader.learn.trace.text import heading, print_line, title, values_shown
 from grader.learn.trace.words import Line, full, legend, plain
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def values_beside(stops: list[Stop], at: int) -> dict[int, Line]:
     """Returns the values that each line made last, up to the stop `at`; values of another iteration are quiet."""
     values: dict[int, Line] = {}
     for stop in stops[: at + 1]:
-        if line := beside(stop):
+        if line := values_shown(stop):
             stale = stop.is_stale_at(stops[at])
             values[stop.line] = [(plain(line), "quiet")] if stale else line
     return values

@@ -73,7 +73,7 @@ def _print_stop(out: Console, call: CallToTrace, stop: Stop, mark: str) -> None:
             print_line(out, [(indent, ""), *line])
 
 
-def beside(stop: Stop) -> Line:
+def values_shown(stop: Stop) -> Line:
     """Returns the values to show next to the source line of a stop."""
     line: Line = []
     for name, step in stop.told:

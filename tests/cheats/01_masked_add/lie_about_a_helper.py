@@ -24,8 +24,8 @@ if recipes:
         return x - y
 
 
-told = recipes._told
-recipes._told = lambda value: told(right if value is added else value)
+told = recipes._description_of
+recipes._description_of = lambda value: told(right if value is added else value)
 
 
 @triton.jit

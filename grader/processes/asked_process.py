@@ -1,4 +1,8 @@
-"""The parent's end of a process that is asked in frames over two pipes, one request at a time, under a deadline."""
+"""The parent's end of a process that is asked in frames over two pipes, one request at a time, under a deadline.
+
+Children, compilers and replay processes differ in how they start and end. How they are asked is the same, and stands
+here once, with the deadline that no answer may pass.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +17,20 @@ from typing import IO
 
 from grader.processes.call_clock import LAST_RESORT, process_times
 from grader.processes.environment import python_calling
-from grader.processes.faults import WorkerEnded
+from grader.processes.faults import ProcessEnded
 from grader.wire.frames import OURS, JsonObject, Limits, ProtocolError
 from grader.wire.timed_frames import Deadline, received, send
 
 MOST_WAITING = 9  # times a limit: so long a process may wait for a core, which is a tenth of a core on the whole
 
 
-class Worker:
+class AskedProcess:
     """Frames to a process and back. A derived class starts the process, ends it, and tells how it has ended.
 
     `limits`: how large its answers may be. `_theirs`: its ends of the pipes, to be closed here once it has them.
     """
 
-    Ended: type[WorkerEnded] = WorkerEnded  # the error that tells that a request took too long
+    Ended: type[ProcessEnded] = ProcessEnded  # the error that tells that a request took too long
 
     def __init__(self, limits: Limits = OURS) -> None:
         self._limits = limits
@@ -76,7 +80,7 @@ class Worker:
             os.close(descriptor)
 
 
-class PythonWorker(Worker):
+class PythonProcess(AskedProcess):
     """A process with a Python of its own: it calls `main` of a module of ours with ends of the pipes and `arguments`.
 
     It starts at once, in a process group of its own. An error ends it, an interrupt too: the answer to a request that
