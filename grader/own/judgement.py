@@ -6,22 +6,14 @@ or the judge does there can end the caller's, and the caller imports no torch.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.places import IMPORTED_FROM
-from grader.wire.printable import one_line
-
 SCHEMA = 1  # of the fields below; it grows when one of them changes its meaning or goes
 RIGHT, WRONG, NOT_JUDGED = "right", "wrong", "not judged"
 EXIT = {RIGHT: 0, WRONG: 1, NOT_JUDGED: 2}
-MOST_SECONDS = 900  # of real time, for one judgement
 
 
 @dataclass(frozen=True)
@@ -77,26 +69,10 @@ def judge(
         "file": str(Path(file).absolute()), "reference": str(Path(reference).absolute()), "entry": entry,
         "shapes": shapes, "dtypes": list(dtypes), "promise": stated, "target": target, "seed": seed,
     }  # fmt: skip
-    command = [sys.executable, "-m", "grader.own.own_process"]
-    path = os.pathsep.join(filter(None, [str(IMPORTED_FROM), os.environ.get("PYTHONPATH", "")]))
-    try:
-        done = subprocess.run(
-            command, input=json.dumps(request), capture_output=True, text=True, errors="replace", timeout=MOST_SECONDS,
-            env={**os.environ, "PYTHONPATH": path},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return _of_no_process(request, f"The judgement has not come to its end after {MOST_SECONDS} s.")
-    try:
-        return Judgement(**json.loads(done.stdout.splitlines()[-1]))
-    except (IndexError, ValueError, TypeError):
-        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
-        last = one_line("".join(done.stderr.strip().splitlines()[-1:]))[:200]
-        said = f"The process that judges has ended ({how}){f': {last}' if last else ''}."
-        return _of_no_process(request, said)
+    from grader.own.warm_judge import WarmJudge  # which knows this file
 
-
-def _of_no_process(request: dict, said: str) -> Judgement:
-    return Judgement(
-        NOT_JUDGED, [said], "does the reference end by itself, and without killing its process? Else course doctor.",
-        file=request["file"], reference=request["reference"],
-    )  # fmt: skip
+    one = WarmJudge()
+    try:
+        return one.ask(request)
+    finally:
+        one.end()

@@ -1,12 +1,8 @@
-"""The process of one judgement: it reads a request in JSON, judges, and writes the judgement as its last line."""
+"""One judgement, from the request to what is told: in the process that judges, which imports torch."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import secrets
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -40,15 +36,6 @@ OF_THE_FILE = ("file", "refused")  # kinds of failures with which nothing is jud
 NO_VERDICT = (Cause.TIME_LIMIT, Cause.PROCESS_EXIT, Cause.GARBLED, Cause.LEFT_BEHIND, Cause.CRASH)
 NO_TEXT = (Cause.MISSING, Cause.NO_FILE, Cause.UNREADABLE)
 MOST_NOTES = 8
-
-
-def main() -> None:
-    """Answers the request on standard input. What the reference prints goes to standard error."""
-    request = json.load(sys.stdin)
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    answers.write(json.dumps(judgement_of(request).to_json()) + "\n")
-    answers.flush()
 
 
 def judgement_of(request: dict) -> Judgement:
@@ -227,8 +214,3 @@ def _layouts(promise: OwnPromise) -> str:
     return (
         f"contiguous; {in_words(list(promise.any_strides))} with any strides" if promise.any_strides else "contiguous"
     )
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        main()

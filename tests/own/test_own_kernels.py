@@ -13,6 +13,7 @@ import pytest
 
 from grader.own.judgement import NOT_JUDGED, RIGHT, SCHEMA, WRONG, Judgement, judge
 from grader.own.own_process import judgement_of
+from grader.own.warm_judge import WarmJudge
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "own_kernels.md").read_text(encoding="utf-8")
@@ -238,6 +239,29 @@ def test_the_library_survives_a_reference_that_ends_its_process(tmp_path):
     (tmp_path / "ref.py").write_text("import os\ndef f(x, slope=0.1):\n    os._exit(7)\n")
     found = judge(tmp_path / "leaky.py", tmp_path / "ref.py", shapes="N")
     assert found.outcome == NOT_JUDGED and "exit status 7" in found.sentences[0]
+
+
+def test_a_warm_judge_judges_again_and_starts_anew_after_its_process_has_ended(tmp_path):
+    """A reference's own modules are read anew in each judgement, and nothing that it does ends the asking process."""
+    (tmp_path / "leaky.py").write_text(MENDED)
+    (tmp_path / "slopes.py").write_text("SLOPE = 0.01\n")
+    (tmp_path / "ref.py").write_text(
+        REFERENCE.replace("import torch", "import torch, slopes").replace("slope)", "slopes.SLOPE)")
+    )
+    request = {"file": str(tmp_path / "leaky.py"), "reference": str(tmp_path / "ref.py"), "entry": "",
+               "shapes": "N; N=1..90", "dtypes": [], "promise": None, "target": "", "seed": 5}  # fmt: skip
+    warm = WarmJudge()
+    try:
+        assert warm.ask(request).outcome == RIGHT
+        (tmp_path / "slopes.py").write_text("SLOPE = 0.02 \n")
+        found = warm.ask(request)
+        assert found.outcome == WRONG and found.cause == "wrong-values", found.sentences
+        (tmp_path / "slopes.py").write_text("import os; os._exit(3)  # another length\n")
+        assert "exit status 3" in warm.ask(request).sentences[0]
+        (tmp_path / "slopes.py").write_text("SLOPE = 0.01\n")
+        assert warm.ask(request).outcome == RIGHT
+    finally:
+        warm.end()
 
 
 def test_the_name_is_a_function_whatever_else_is_imported():
