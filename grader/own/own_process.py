@@ -81,7 +81,7 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
     entry = entry_of(submission, request["entry"], reference.name, reference.arguments)
     dtypes = _dtypes(request["dtypes"])
     exercises = own_exercises(entry, reference, submission, request["shapes"], dtypes, promise, seed)
-    found = judged(file, scratch, exercises, seed, promise.approximates, MODELS[target])
+    found = judged(file, scratch, exercises, reference, seed, promise.approximates, MODELS[target])
     told = _told(found, file)
     drawn = {
         "calls": found.calls,
