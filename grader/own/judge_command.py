@@ -60,9 +60,10 @@ def lines(found: Judgement) -> list[str]:
         told[0] = f"  Not judged: {told[0].strip()}"
     case = [f"  Seen in: {found.case}"] if found.case and found.outcome == WRONG else []
     again = [f"  Again with these data: add --seed {found.seed}"] if case else []
+    lines_of_torch = ["  The same call on a GPU:", *(f"    {one}" for one in found.in_torch)] if found.in_torch else []
     notes = [f"  {one}" for one in found.notes]
     last = [f"  Next: {found.next}"] if found.next else [_of_right(found)]
-    return [*head, *told, *case, *notes, *again, *last]
+    return [*head, *told, *case, *lines_of_torch, *notes, *again, *last]
 
 
 def _judged(found: Judgement) -> str:

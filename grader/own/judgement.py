@@ -22,9 +22,9 @@ class Judgement:
 
     `outcome`: RIGHT, WRONG or NOT_JUDGED. `sentences`: the mistake first; of a kernel that is not judged, why. `said`:
     the same as ids with their evidence. `next`: the next action. `cause`: an id of grader/explain/causes.py, "" without
-    a failure. `line`: of the kernel's file, 0 where none is told. `call`: the failing call, by argument. `edits`: what
-    would make the wrong calls right, where one line does. `notes`: what else is worth knowing. `drawn`: what was
-    judged.
+    a failure. `line`: of the kernel's file, 0 where none is told. `call`: the failing call, by argument; `in_torch`: as
+    lines of torch. `edits`: what would make the wrong calls right, where one line does. `notes`: what else is worth
+    knowing. `drawn`: what was judged.
     """
 
     outcome: str
@@ -39,6 +39,7 @@ class Judgement:
     said: list[dict] = field(default_factory=list)
     case: str = ""
     call: list[dict] = field(default_factory=list)
+    in_torch: list[str] = field(default_factory=list)
     edits: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     drawn: dict = field(default_factory=dict)

@@ -20,6 +20,7 @@ from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data, short_name
 from grader.own.cannot_judge import CannotJudge, message_of
 from grader.own.entry_of import entry_of
+from grader.own.in_torch import in_torch
 from grader.own.judgement import NOT_JUDGED, RIGHT, WRONG, Judgement
 from grader.own.own_exercise import drawn_words, own_exercises
 from grader.own.own_judge import OwnVerdict, judged
@@ -146,6 +147,7 @@ def _told(found: OwnVerdict, file: Path) -> dict:
         "sentences": [*_sentences(verdict, grading.edits), *_also(verdict)],
         "said": [one.to_json() for one in verdict.said], "cause": str(verdict.id), "line": verdict.line,
         "next": _next(verdict, file), "case": verdict.case, "call": _call(trial) if trial is not None else [],
+        "in_torch": in_torch(grading.run, trial, verdict, file) if trial is not None else [],
         "edits": list(grading.edits), "notes": notes,
     }  # fmt: skip
 
