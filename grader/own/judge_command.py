@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from grader.own.judgement import RIGHT, WRONG, Judgement
+from grader.processes.bubblewrap import LEVELS, LIMITS
 from grader.wire.printable import one_line
 
 MOST_SEED = (1 << 63) - 1
@@ -25,12 +26,16 @@ MOST_SEED = (1 << 63) - 1
               help="what else the kernel is for: in_place, out, any_strides, positive, nan, approximates")  # fmt: skip
 @click.option("--target", default="", metavar="GPU", help="the GPU to compile for, as sm_80; sm_90 without")
 @click.option("--seed", type=click.IntRange(0, MOST_SEED), help="of an earlier run, to draw the same calls")
+@click.option("--thorough", is_flag=True, help="draw ten times as many calls, and try more edits of a wrong line")
+@click.option("--isolation", type=click.Choice(LEVELS), default=LIMITS, show_default=True,
+              help="run the kernel's Python within limits, in bubblewrap where there is one (auto), or in it or not at "
+                   "all (strict)")  # fmt: skip
 @click.option(
     "--json", "as_json", is_flag=True, help="print the judgement as JSON, whose fields docs/own_kernels.md lists"
 )
 def judge(
     file: Path, reference: Path, entry: str, shapes: str, dtypes: str, promise: Path | None, target: str,
-    seed: int | None, as_json: bool,
+    seed: int | None, thorough: bool, isolation: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Judges the kernel in FILE against a function of torch, without a GPU: values, memory, races between programs,
     and machine code. Exit status: 0 right, 1 wrong, 2 not judged.
@@ -41,7 +46,10 @@ def judge(
     from grader.own.judgement import judge as judged
 
     names = [name.strip() for name in dtypes.split(",") if name.strip()]
-    found = judged(file, reference, entry=entry, shapes=shapes, dtypes=names, promise=promise, target=target, seed=seed)
+    found = judged(
+        file, reference, entry=entry, shapes=shapes, dtypes=names, promise=promise, target=target, seed=seed,
+        thorough=thorough, isolation=isolation,
+    )  # fmt: skip
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=1))
     else:

@@ -58,17 +58,20 @@ class Judgement:
 def judge(
     file: str | Path, reference: str | Path, *, entry: str = "", shapes: str = "", dtypes: Sequence[str] = (),
     promise: str | Path | Mapping[str, Any] | None = None, target: str = "", seed: int | None = None,
+    thorough: bool = False, isolation: str = "limits",
 ) -> Judgement:  # fmt: skip
     """Returns the judgement of the kernel in `file` against the function of torch in `reference`. Never raises for what
     stands in these files.
 
     entry: the function to call, where the file has several. shapes: as --shapes, "M,N; M=1..300 N=1..2000". dtypes: of
     the run, as ("fp32", "fp16"). promise: a file, or its values by name. target: as "sm_90". seed: of an earlier run.
+    thorough: draw ten times as many calls. isolation: of the kernel's Python, "limits", "auto" or "strict".
     """
     stated = {**promise} if isinstance(promise, Mapping) else None if promise is None else str(Path(promise).absolute())
     request = {
         "file": str(Path(file).absolute()), "reference": str(Path(reference).absolute()), "entry": entry,
         "shapes": shapes, "dtypes": list(dtypes), "promise": stated, "target": target, "seed": seed,
+        "thorough": thorough, "isolation": isolation,
     }  # fmt: skip
     from grader.own.warm_judge import WarmJudge  # which knows this file
 

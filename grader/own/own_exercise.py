@@ -344,7 +344,16 @@ def _exercise(
     # An argument that is changed is named, and not stated as a result: its bound is that of the exercise.
     changed = replace(model, places=tuple(range(len(returned), len(names))))
     bound = RoundingModel(changed) if promise.changed else results[0].bound
-    return Exercise(entry, function, bound, 0, returns=returned, updates=promise.changed, dtypes=(dtype,))
+    return Exercise(
+        entry,
+        function,
+        bound,
+        0,
+        returns=returned,
+        updates=promise.changed,
+        dtypes=(dtype,),
+        strided_results=promise.strided_results,
+    )
 
 
 def _with_names(reference: OwnReference) -> Any:

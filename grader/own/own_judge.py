@@ -33,7 +33,7 @@ from grader.own.own_exercise import OwnExercise
 from grader.own.own_reference import OwnReference
 from grader.own.torchs_rounding import FEW, FORMULA, OfTheLargest, OpenSteps, largest
 from grader.sentences import Said, Sentence
-from grader.session.session import Grading, TestResult
+from grader.session.session import THOROUGH, Grading, TestResult
 from grader.ttir.exact_text import NoExactRun
 from grader.wire.messages import GpuModel
 from grader.wire.reply import Reply
@@ -43,6 +43,7 @@ OF_VALUES = ("cause", "memory", "guess", "values", "open")  # kinds of failures 
 OF_NUMBERS = ("cause", "guess", "values")  # those in which numbers are looked at
 MORE = 7  # calls that are judged after one that failed
 TRIES = 100_000  # the work of all edits that are tried: about half a second of a core
+THOROUGH_TRIES = 300_000
 VALUES, MACHINE_CODE = "values and memory", "machine code"
 
 
@@ -172,6 +173,17 @@ def _elements(trial: Trial) -> int:
     return sum(one.elements for one in trial.data if isinstance(one, Data))
 
 
+@dataclass(frozen=True)
+class How:
+    """How a kernel is judged. `thorough`: more calls are drawn, and more edits tried. `sandboxed`: its Python runs in
+    bubblewrap's sandbox."""
+
+    seed: int
+    model: GpuModel = DEFAULT_MODEL
+    thorough: bool = False
+    sandboxed: bool = False
+
+
 @dataclass
 class OwnVerdict:
     """What is found of a kernel. `spills`: sentences about machine code that costs and is right."""
@@ -183,11 +195,11 @@ class OwnVerdict:
 
 
 def judged(
-    file: Path, scratch: Path, exercises: Sequence[OwnExercise], reference: OwnReference, seed: int,
-    approximates: float, model: GpuModel = DEFAULT_MODEL,
+    file: Path, scratch: Path, exercises: Sequence[OwnExercise], reference: OwnReference, approximates: float, how: How
 ) -> OwnVerdict:  # fmt: skip
     """Judges the kernel of a file in each dtype. `scratch`: a folder that is empty. Raises MachineFault."""
-    run = Run(folder_for(file, scratch), str(file), seed, model)
+    rounds = THOROUGH if how.thorough else 1
+    run = Run(folder_for(file, scratch), str(file), how.seed, how.model, how.sandboxed, rounds=rounds)
     judge = OwnJudge(exercises[0].exercise, run, approximates=approximates, open_steps=OpenSteps(reference))
     grading = Grading(run.folder, run, judge)
     values = [_use_of(own) for own in exercises]
@@ -208,7 +220,7 @@ def judged(
         grading.right_in_the_open = len(run.history.right_trials)
         grading.tests = len(grading.results)
         grading.conclude()
-        grading.mend(TRIES)
+        grading.mend(THOROUGH_TRIES if how.thorough else TRIES)
     finally:
         run.end()
     return OwnVerdict(grading, judge, len(run.history.right_trials) + len(run.history.failures), spills)

@@ -15,6 +15,7 @@ from grader.explain.causes import Cause
 from grader.explain.failures import file_failure
 from grader.explain.mend import MendedLine, is_mended
 from grader.explain.verdict import PASS, SKIPPED, Verdict
+from grader.explain.wrong_results import WrongResults
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.numerics.arguments import Recipe
 from grader.numerics.data_sets import Data, short_name
@@ -23,10 +24,11 @@ from grader.own.entry_of import entry_of
 from grader.own.in_torch import in_torch
 from grader.own.judgement import NOT_JUDGED, RIGHT, WRONG, Judgement
 from grader.own.own_exercise import drawn_words, own_exercises
-from grader.own.own_judge import OwnVerdict, judged
+from grader.own.own_judge import How, OwnVerdict, judged
 from grader.own.own_reference import read_reference
 from grader.own.promise_file import OwnPromise, promise_of, read_promise
 from grader.own.stated_shapes import DTYPES
+from grader.processes import bubblewrap
 from grader.processes.faults import MachineFault
 from grader.submission.text import Submission, read_submission
 from grader.wire.messages import Failure
@@ -73,6 +75,8 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
         raise CannotJudge(
             f"--target {target} is no GPU that kernels are compiled for.", f"use one of {', '.join(MODELS)}."
         )
+    sandboxed = _sandboxed(request.get("isolation", bubblewrap.LIMITS))
+    how = How(seed, MODELS[target], request.get("thorough", False), sandboxed)
     promise = _promise(request["promise"])
     file = Path(request["file"])
     submission = read_submission(file)
@@ -82,7 +86,7 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
     entry = entry_of(submission, request["entry"], reference.name, reference.arguments)
     dtypes = _dtypes(request["dtypes"])
     exercises = own_exercises(entry, reference, submission, request["shapes"], dtypes, promise, seed)
-    found = judged(file, scratch, exercises, reference, seed, promise.approximates, MODELS[target])
+    found = judged(file, scratch, exercises, reference, promise.approximates, how)
     told = _told(found, file)
     drawn = {
         "calls": found.calls,
@@ -107,6 +111,14 @@ def _of_unreadable(file: Path, submission: Submission, failure: Failure, target:
         else f"edit {place}, and judge it again.",
         "target": target,
     }
+
+
+def _sandboxed(level: str) -> bool:
+    if level not in bubblewrap.LEVELS:
+        raise CannotJudge(f"--isolation {level} is no level.", f"use one of {', '.join(bubblewrap.LEVELS)}.")
+    if level == bubblewrap.STRICT and bubblewrap.missing():
+        raise CannotJudge(f"--isolation strict: {bubblewrap.missing()}.", "install it, or use --isolation auto.")
+    return bubblewrap.wanted(level)
 
 
 def _promise(stated: dict | str | None) -> OwnPromise:
@@ -161,6 +173,8 @@ def _sentences(verdict: Verdict, edits: list[str]) -> list[str]:
 
 def _also(verdict: Verdict) -> list[str]:
     """Returns what a verdict leaves open that was made for learners, to whom the reference is the statement."""
+    if any(one.sentence is WrongResults.STRIDES for one in verdict.said):
+        return ["Where callers may get it so, strided_results = true in a file for --promise takes this back."]
     if verdict.id == Cause.WRONG_RESULT_TYPE:
         return ["What is expected is what the reference returns, in this call."]
     if verdict.kind == "refused":

@@ -14,6 +14,7 @@ import pytest
 from grader.own.judgement import NOT_JUDGED, RIGHT, SCHEMA, WRONG, Judgement, judge
 from grader.own.own_process import judgement_of
 from grader.own.warm_judge import WarmJudge
+from grader.processes.bubblewrap import missing
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "own_kernels.md").read_text(encoding="utf-8")
@@ -138,6 +139,29 @@ def test_a_kernel_that_takes_any_strides_is_right_in_tensors_that_reach_far(tmp_
     strided = strided.replace("z_ptr, N,", "z_ptr, sm, sn, N,").replace("(x, z, ", "(x, z, *x.stride(), ")
     found = judged(tmp_path, strided, MEAN, "M,N; M=1..20 N=1..90", promise={"any_strides": True})
     assert found.outcome == RIGHT and found.drawn["layouts"] == "any strides", found.sentences
+
+
+def test_a_result_may_have_any_strides_where_that_is_promised(tmp_path):
+    turned = KERNEL.replace("return z", "return z.t()").replace("x_ptr + offs)", "x_ptr + offs, mask=offs < n)")
+    reference = REFERENCE.replace("(x, slope)\n", "(x, slope).t()\n")
+    refused = judged(tmp_path, turned, reference, "M,N; M=1..9 N=1..70")
+    assert refused.cause == "wrong-result-type" and "strided_results = true" in refused.sentences[-1]
+    found = judged(tmp_path, turned, reference, "M,N; M=1..9 N=1..70", promise={"strided_results": True})
+    assert found.outcome == RIGHT, found.sentences
+    wrong = turned.replace("x * slope", "x + slope")
+    found = judged(tmp_path, wrong, reference, "M,N; M=1..9 N=1..70", promise={"strided_results": True})
+    assert found.outcome == WRONG and found.cause == "wrong-values", found.sentences
+
+
+def test_more_calls_are_drawn_and_the_sandbox_is_taken_where_that_is_asked(tmp_path):
+    few = judged(tmp_path, MENDED, REFERENCE)
+    many = judged(tmp_path, MENDED, REFERENCE, thorough=True)
+    assert many.outcome == RIGHT and many.drawn["calls"] > 5 * few.drawn["calls"]
+    strict = judged(tmp_path, MENDED, REFERENCE, isolation="strict")
+    if missing():
+        assert strict.outcome == NOT_JUDGED and missing() in strict.sentences[0] and "auto" in strict.next
+    else:
+        assert strict.outcome == RIGHT, strict.sentences
 
 
 def test_calls_and_the_inputs_of_a_benchmark_state_shapes(tmp_path):
