@@ -67,12 +67,10 @@ def judge(
     the run, as ("fp32", "fp16"). promise: a file, or its values by name. target: as "sm_90". seed: of an earlier run.
     thorough: draw ten times as many calls. isolation: of the kernel's Python, "limits", "auto" or "strict".
     """
-    stated = {**promise} if isinstance(promise, Mapping) else None if promise is None else str(Path(promise).absolute())
-    request = {
-        "file": str(Path(file).absolute()), "reference": str(Path(reference).absolute()), "entry": entry,
-        "shapes": shapes, "dtypes": list(dtypes), "promise": stated, "target": target, "seed": seed,
-        "thorough": thorough, "isolation": isolation,
-    }  # fmt: skip
+    request = request_of(
+        file, reference, entry=entry, shapes=shapes, dtypes=dtypes, promise=promise, target=target, seed=seed,
+        thorough=thorough, isolation=isolation,
+    )  # fmt: skip
     from grader.own.warm_judge import WarmJudge  # which knows this file
 
     one = WarmJudge()
@@ -80,3 +78,14 @@ def judge(
         return one.ask(request)
     finally:
         one.end()
+
+
+def request_of(
+    file: str | Path, reference: str | Path, *, promise: str | Path | Mapping[str, Any] | None = None,
+    dtypes: Sequence[str] = (), **others: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Returns the request of a judgement in plain data, with paths that hold in any folder."""
+    stated = {**promise} if isinstance(promise, Mapping) else None if promise is None else str(Path(promise).absolute())
+    usual = {"entry": "", "shapes": "", "target": "", "seed": None, "thorough": False, "isolation": "limits"}
+    files = {"file": str(Path(file).absolute()), "reference": str(Path(reference).absolute())}
+    return {**files, "dtypes": list(dtypes), "promise": stated, **usual, **others}
