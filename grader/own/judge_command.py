@@ -16,7 +16,7 @@ MOST_SEED = (1 << 63) - 1
 
 @click.command(short_help="judges a kernel of your own against a reference in torch")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--reference", type=click.Path(path_type=Path), required=True, metavar="REF.py",
+@click.option("--reference", type=click.Path(path_type=Path), default="", metavar="REF.py",
               help="a file with one function in torch: what the kernel has to compute")  # fmt: skip
 @click.option("--entry", default="", metavar="NAME", help="the function that launches, where FILE has several")
 @click.option("--shapes", default="", metavar="LINE",
@@ -34,7 +34,7 @@ MOST_SEED = (1 << 63) - 1
     "--json", "as_json", is_flag=True, help="print the judgement as JSON, whose fields docs/own_kernels.md lists"
 )
 def judge(
-    file: Path, reference: Path, entry: str, shapes: str, dtypes: str, promise: Path | None, target: str,
+    file: Path, reference: Path | str, entry: str, shapes: str, dtypes: str, promise: Path | None, target: str,
     seed: int | None, thorough: bool, isolation: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Judges the kernel in FILE against a function of torch, without a GPU: values, memory, races between programs,

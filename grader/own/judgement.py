@@ -56,16 +56,17 @@ class Judgement:
 
 
 def judge(
-    file: str | Path, reference: str | Path, *, entry: str = "", shapes: str = "", dtypes: Sequence[str] = (),
+    file: str | Path, reference: str | Path = "", *, entry: str = "", shapes: str = "", dtypes: Sequence[str] = (),
     promise: str | Path | Mapping[str, Any] | None = None, target: str = "", seed: int | None = None,
     thorough: bool = False, isolation: str = "limits",
 ) -> Judgement:  # fmt: skip
     """Returns the judgement of the kernel in `file` against the function of torch in `reference`. Never raises for what
     stands in these files.
 
-    entry: the function to call, where the file has several. shapes: as --shapes, "M,N; M=1..300 N=1..2000". dtypes: of
-    the run, as ("fp32", "fp16"). promise: a file, or its values by name. target: as "sm_90". seed: of an earlier run.
-    thorough: draw ten times as many calls. isolation: of the kernel's Python, "limits", "auto" or "strict".
+    file: may be a folder, which holds ref.py and the kernel's file. entry: the function to call, where the file has
+    several. shapes: as --shapes, "M,N; M=1..300 N=1..2000". dtypes: of the run, as ("fp32", "fp16"). promise: a file,
+    or its values by name. target: as "sm_90". seed: of an earlier run. thorough: draw ten times as many calls.
+    isolation: of the kernel's Python, "limits", "auto" or "strict".
     """
     request = request_of(
         file, reference, entry=entry, shapes=shapes, dtypes=dtypes, promise=promise, target=target, seed=seed,
@@ -81,11 +82,11 @@ def judge(
 
 
 def request_of(
-    file: str | Path, reference: str | Path, *, promise: str | Path | Mapping[str, Any] | None = None,
+    file: str | Path, reference: str | Path = "", *, promise: str | Path | Mapping[str, Any] | None = None,
     dtypes: Sequence[str] = (), **others: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Returns the request of a judgement in plain data, with paths that hold in any folder."""
     stated = {**promise} if isinstance(promise, Mapping) else None if promise is None else str(Path(promise).absolute())
     usual = {"entry": "", "shapes": "", "target": "", "seed": None, "thorough": False, "isolation": "limits"}
-    files = {"file": str(Path(file).absolute()), "reference": str(Path(reference).absolute())}
+    files = {"file": str(Path(file).absolute()), "reference": str(Path(reference).absolute()) if reference else ""}
     return {**files, "dtypes": list(dtypes), "promise": stated, **usual, **others}

@@ -22,7 +22,7 @@ def serve_mcp(warm: WarmJudge) -> None:
 
     @server.tool()
     def judge(
-        file: str, reference: str, shapes: str = "", entry: str = "", dtypes: list[str] | None = None,
+        file: str, reference: str = "", shapes: str = "", entry: str = "", dtypes: list[str] | None = None,
         promise: dict[str, Any] | None = None, target: str = "", seed: int | None = None, thorough: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Judges a Triton kernel against a function of torch, without a GPU: values, memory, races and machine code.

@@ -54,6 +54,7 @@ def own_exercises(
 ) -> list[OwnExercise]:  # fmt: skip
     """Returns the exercise in each dtype. `dtypes`: () for those of the reference's own inputs, or else fp32. Raises
     CannotJudge."""
+    shapes = shapes or reference.shapes
     if unknown := [name for name in promise.named if name not in reference.arguments]:
         known = ", ".join(reference.arguments)
         raise CannotJudge(
@@ -70,7 +71,7 @@ def own_exercises(
     else:
         raise CannotJudge(
             "Nothing says which shapes the arguments have.",
-            f'add --shapes "{_example(reference, submission)}", or write calls() into {reference.path.name}.',
+            f'add --shapes "{_example(reference, submission)}", or write SHAPES or calls() into {reference.path.name}.',
         )
     promised = {name: _promised(name, one, promise) for name, one in arguments.items()}
     return [

@@ -27,6 +27,7 @@ from grader.own.own_exercise import drawn_words, own_exercises
 from grader.own.own_judge import How, OwnVerdict, judged
 from grader.own.own_reference import read_reference
 from grader.own.promise_file import OwnPromise, promise_of, read_promise
+from grader.own.stated_files import stated_files
 from grader.own.stated_shapes import DTYPES
 from grader.processes import bubblewrap
 from grader.processes.faults import MachineFault
@@ -77,10 +78,11 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
         )
     sandboxed = _sandboxed(request.get("isolation", bubblewrap.LIMITS))
     how = How(seed, MODELS[target], request.get("thorough", False), sandboxed)
-    promise = _promise(request["promise"])
-    file = Path(request["file"])
+    files = stated_files(request)
+    promise = _promise(files.promise)
+    file = files.file
     submission = read_submission(file)
-    reference = read_reference(Path(request["reference"]), promise.changed)
+    reference = read_reference(files.reference, promise.changed)
     if submission.failure is not None:
         return _of_unreadable(file, submission, submission.failure, target)
     entry = entry_of(submission, request["entry"], reference.name, reference.arguments)
@@ -94,7 +96,8 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
         "sizes": drawn_words(exercises[0]),
         "layouts": _layouts(promise),
     }
-    return told | {"entry": entry, "drawn": drawn, "target": target}
+    named = {"file": str(file), "reference": str(files.reference)}
+    return told | named | {"entry": entry, "drawn": drawn, "target": target}
 
 
 def _of_unreadable(file: Path, submission: Submission, failure: Failure, target: str) -> dict:

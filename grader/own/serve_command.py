@@ -16,7 +16,6 @@ KINDS = {
     "file": (str,), "reference": (str,), "entry": (str,), "shapes": (str,), "dtypes": (list,), "promise": (dict, str),
     "target": (str,), "seed": (int,), "thorough": (bool,), "isolation": (str,),
 }  # fmt: skip
-NEEDED = ("file", "reference")
 EXAMPLE = '{"id": 1, "file": "mykernel.py", "reference": "ref.py", "shapes": "M,N"}'
 WORDS = {str: "a text", list: "a list of texts", dict: "an object", int: "a whole number", bool: "true or false"}
 
@@ -68,9 +67,8 @@ def _no_request(number: Any, said: str) -> dict[str, Any]:
 
 def _wrong_in(stated: dict[str, Any]) -> str:
     """Returns what is wrong with the fields of a request, in a sentence; "" if nothing is."""
-    for name in NEEDED:
-        if name not in stated:
-            return f"The request has no {name}."
+    if "file" not in stated:
+        return "The request has no file."
     for name, value in stated.items():
         if name not in KINDS:
             return f"The request has a field {name!r}; there are id, {', '.join(KINDS)}."

@@ -175,6 +175,24 @@ def test_calls_and_the_inputs_of_a_benchmark_state_shapes(tmp_path):
     assert judged(tmp_path, ROWS, model, "").outcome == RIGHT
 
 
+def test_a_folder_of_a_reference_and_a_kernel_is_an_exercise(tmp_path):
+    folder = tmp_path / "double"
+    folder.mkdir()
+    request = {"file": str(folder), "reference": "", "entry": "", "shapes": "", "dtypes": [], "promise": None,
+               "target": "", "seed": 5}  # fmt: skip
+    assert "holds no ref.py" in judgement_of(request).sentences[0]
+    (folder / "ref.py").write_text('def double_(x):\n    return x * 2\n\n\nSHAPES = "N; N=1..90"\n')
+    assert "holds no file with a kernel" in judgement_of(request).sentences[0]
+    (folder / "double.py").write_text(DOUBLED)
+    (folder / "promise.toml").write_text('in_place = ["x"]\n')
+    found = judgement_of(request)
+    assert found.outcome == RIGHT and found.file == str(folder / "double.py"), found.sentences
+    (folder / "another.py").write_text(DOUBLED)
+    assert "holds several files besides ref.py, another.py, double.py" in judgement_of(request).sentences[0]
+    lone = judgement_of(request | {"file": str(folder / "double.py")})
+    assert lone.outcome == NOT_JUDGED and "Nothing says what the kernel has to compute" in lone.sentences[0]
+
+
 # ---- what cannot be judged -------------------------------------------------------------------------------------------
 
 

@@ -31,14 +31,14 @@ def request(file: str, **more: object) -> dict:
 
 
 def test_each_line_is_answered_in_its_order(folder):
-    lines = [request("mended.py", id=1), "nonsense", request("leaky.py", id="two"), {"id": 3, "file": "mended.py"}]
+    lines = [request("mended.py", id=1), "nonsense", request("leaky.py", id="two"), {"id": 3, "reference": "ref.py"}]
     told = "".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in lines)
     done = subprocess.run(COMMAND, cwd=folder, env=ENVIRONMENT, input=told, capture_output=True, text=True)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0 and "Traceback" not in done.stderr
     assert [one["id"] for one in answers] == [1, None, "two", 3]
     assert [one.get("outcome") for one in answers] == [RIGHT, None, WRONG, None]
-    assert answers[1]["error"] == "The line is no JSON." and answers[3]["error"] == "The request has no reference."
+    assert answers[1]["error"] == "The line is no JSON." and answers[3]["error"] == "The request has no file."
 
 
 @pytest.mark.parametrize(
