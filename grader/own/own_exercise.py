@@ -143,6 +143,11 @@ def _sizes(line: str, arguments: dict[str, StatedArgument], submission: Submissi
     ordered = [name for name in names if name not in last] + last
     usual = usual_sizes(submission, ordered, len(first.shape)) if ordered else {}
     sizes = sizes_of_line(line, list(arguments.values()), usual, block_of(submission))
+    if empty := [name for name, one in sizes.items() if one.most == 0]:
+        raise CannotJudge(
+            f"--shapes: {empty[0]} is 0 in each call, where nothing is computed.",
+            f"let it be larger in some, as {empty[0]}=0..300.",
+        )
     largest = {name: one.most for name, one in sizes.items()}
     for name, one in arguments.items():
         _refuse_large(name, [length(dimension, largest) for dimension in one.shape])

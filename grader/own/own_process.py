@@ -37,7 +37,7 @@ from grader.wire.printable import one_line
 
 RUN_DTYPES = ("float32", "float16", "bfloat16")  # that a kernel is judged in
 OF_THE_FILE = ("file", "refused")  # kinds of failures with which nothing is judged
-NO_VERDICT = (Cause.TIME_LIMIT, Cause.PROCESS_EXIT, Cause.GARBLED, Cause.LEFT_BEHIND, Cause.CRASH)
+NO_VERDICT = (Cause.TIME_LIMIT, Cause.PROCESS_EXIT, Cause.GARBLED, Cause.LEFT_BEHIND, Cause.CRASH, Cause.NOT_KNOWN)
 NO_TEXT = (Cause.MISSING, Cause.NO_FILE, Cause.UNREADABLE)
 MOST_NOTES = 8
 
@@ -103,10 +103,11 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
 def _of_unreadable(file: Path, submission: Submission, failure: Failure, target: str) -> dict:
     """Returns what is told of a file that cannot be read as Python."""
     verdict = file_failure(failure, submission, Exercise("", lambda x: x, "exact", 0))
+    told = [f"There is no file {file}."] if verdict.id in (Cause.MISSING, Cause.NO_FILE) else verdict.lines
     place = f"{file.name}:{verdict.line}" if verdict.line else file.name
     return {
         "outcome": NOT_JUDGED,
-        "sentences": verdict.lines,
+        "sentences": told,
         "cause": verdict.id,
         "line": verdict.line,
         "next": "name the file that holds the kernel."
@@ -189,6 +190,8 @@ def _next(verdict: Verdict, file: Path) -> str:
     place = f"{file.name}:{verdict.line}" if verdict.line else file.name
     if verdict.kind == "refused":
         return f"let the caller do what {place} does with torch, and hand its result over as an argument."
+    if verdict.id == Cause.NOT_KNOWN:
+        return f"write {place} with functions of tl, or judge the rest of the kernel without it."
     if verdict.id == Cause.TIME_LIMIT:
         return "state smaller shapes with --shapes, or look for a loop that does not end."
     shows_there = verdict.line and verdict.kind in ("memory", "error") and not is_mended(verdict)

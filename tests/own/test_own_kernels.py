@@ -224,6 +224,9 @@ def test_a_reference_that_says_nothing_is_told_before_the_kernel_is_blamed(tmp_p
         (MENDED.partition("def leaky_relu")[0], "no function that launches it"),
         (MENDED + MENDED.partition("def leaky_relu")[2].join(["def other", ""]), "several functions that launch"),
         (MENDED.replace("    return z", "    return torch.relu(z)"), "torch.relu"),
+        (MENDED.replace("x * slope)", "x * slope).to(tl.float8e4b15)"), "what is not judged here (line 10)"),
+        ("while True: pass\n" + MENDED, "was stopped after 10 s"),
+        ("open('/etc/passwd').read()\n" + MENDED, "Permission denied"),
         ("import os\nos._exit(3)\n" + MENDED, "exit status 3"),
     ],
 )
@@ -242,6 +245,9 @@ def test_a_file_that_cannot_be_judged_is_told_in_a_sentence(tmp_path, kernel, sa
         ("N; K=1..5", "K is the size of no argument"),
         ("N; N=5..1", "is no range"),
         ("N:fp8", "is no dtype"),
+        ("N; N=0", "N is 0 in each call"),
+        ("N; N=1..2147483648", "is no range"),
+        ("N; N=2147483647|2147483646", "has up to 2147483647 elements"),
         ("=1", "No argument is a tensor"),
     ],
 )
