@@ -16,7 +16,7 @@ MOST_SEED = (1 << 63) - 1
 
 @click.command(short_help="judges a kernel of your own against a reference in torch")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--reference", type=click.Path(path_type=Path), default="", metavar="REF.py",
+@click.option("--reference", type=click.Path(path_type=Path), metavar="REF.py",
               help="a file with one function in torch: what the kernel has to compute")  # fmt: skip
 @click.option("--entry", default="", metavar="NAME", help="the function that launches, where FILE has several")
 @click.option("--shapes", default="", metavar="LINE",
@@ -34,7 +34,7 @@ MOST_SEED = (1 << 63) - 1
     "--json", "as_json", is_flag=True, help="print the judgement as JSON, whose fields docs/own_kernels.md lists"
 )
 def judge(
-    file: Path, reference: Path | str, entry: str, shapes: str, dtypes: str, promise: Path | None, target: str,
+    file: Path, reference: Path | None, entry: str, shapes: str, dtypes: str, promise: Path | None, target: str,
     seed: int | None, thorough: bool, isolation: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Judges the kernel in FILE against a function of torch, without a GPU: values, memory, races between programs,
@@ -47,7 +47,7 @@ def judge(
 
     names = [name.strip() for name in dtypes.split(",") if name.strip()]
     found = judged(
-        file, reference, entry=entry, shapes=shapes, dtypes=names, promise=promise, target=target, seed=seed,
+        file, reference or "", entry=entry, shapes=shapes, dtypes=names, promise=promise, target=target, seed=seed,
         thorough=thorough, isolation=isolation,
     )  # fmt: skip
     if as_json:

@@ -72,9 +72,9 @@ def judge(
         file, reference, entry=entry, shapes=shapes, dtypes=dtypes, promise=promise, target=target, seed=seed,
         thorough=thorough, isolation=isolation,
     )  # fmt: skip
-    from grader.own.warm_judge import WarmJudge  # which knows this file
+    from grader.own.warm_judge import WarmOwnJudge  # which knows this file
 
-    one = WarmJudge()
+    one = WarmOwnJudge()
     try:
         return one.ask(request)
     finally:

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from grader.own.judgement import request_of
-from grader.own.warm_judge import WarmJudge
+from grader.own.warm_judge import WarmOwnJudge
 
 
-def serve_mcp(warm: WarmJudge) -> None:
+def serve_mcp(warm: WarmOwnJudge) -> None:
     """Serves on standard input and output until the agent leaves. Raises click.ClickException without the package."""
     try:
         from mcp.server.mcpserver import MCPServer

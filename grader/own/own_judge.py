@@ -174,7 +174,7 @@ def _elements(trial: Trial) -> int:
 
 
 @dataclass(frozen=True)
-class How:
+class OwnWay:
     """How a kernel is judged. `thorough`: more calls are drawn, and more edits tried. `sandboxed`: its Python runs in
     bubblewrap's sandbox."""
 
@@ -195,7 +195,8 @@ class OwnVerdict:
 
 
 def judged(
-    file: Path, scratch: Path, exercises: Sequence[OwnExercise], reference: OwnReference, approximates: float, how: How
+    file: Path, scratch: Path, exercises: Sequence[OwnExercise], reference: OwnReference, approximates: float,
+    how: OwnWay,
 ) -> OwnVerdict:  # fmt: skip
     """Judges the kernel of a file in each dtype. `scratch`: a folder that is empty. Raises MachineFault."""
     rounds = THOROUGH if how.thorough else 1

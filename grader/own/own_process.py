@@ -24,7 +24,7 @@ from grader.own.entry_of import entry_of
 from grader.own.in_torch import in_torch
 from grader.own.judgement import NOT_JUDGED, RIGHT, WRONG, Judgement
 from grader.own.own_exercise import drawn_words, own_exercises
-from grader.own.own_judge import How, OwnVerdict, judged
+from grader.own.own_judge import OwnVerdict, OwnWay, judged
 from grader.own.own_reference import read_reference
 from grader.own.promise_file import OwnPromise, promise_of, read_promise
 from grader.own.stated_files import stated_files
@@ -77,7 +77,7 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
             f"--target {target} is no GPU that kernels are compiled for.", f"use one of {', '.join(MODELS)}."
         )
     sandboxed = _sandboxed(request.get("isolation", bubblewrap.LIMITS))
-    how = How(seed, MODELS[target], request.get("thorough", False), sandboxed)
+    how = OwnWay(seed, MODELS[target], request.get("thorough", False), sandboxed)
     files = stated_files(request)
     promise = _promise(files.promise)
     file = files.file

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from grader.own.judgement import request_of
-from grader.own.warm_judge import WarmJudge
+from grader.own.warm_judge import WarmOwnJudge
 
 KINDS = {
     "file": (str,), "reference": (str,), "entry": (str,), "shapes": (str,), "dtypes": (list,), "promise": (dict, str),
@@ -30,7 +30,7 @@ def serve(mcp: bool) -> None:
     \b
     Example:  echo '{"file": "mykernel.py", "reference": "ref.py", "shapes": "M,N"}' | course serve
     """
-    warm = WarmJudge()
+    warm = WarmOwnJudge()
     try:
         if mcp:
             from grader.own.mcp_server import serve_mcp
@@ -46,7 +46,7 @@ def serve(mcp: bool) -> None:
         warm.end()
 
 
-def answer(line: bytes, warm: WarmJudge) -> dict[str, Any]:
+def answer(line: bytes, warm: WarmOwnJudge) -> dict[str, Any]:
     """Returns the judgement that a line asks for, as --json has it, with the request's `id`; or {"id", "error", "next"}
     for a line that asks for none."""
     try:

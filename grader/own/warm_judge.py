@@ -22,7 +22,7 @@ MOST_SECONDS = 900  # of real time, for one judgement
 PIECE = 1 << 16
 
 
-class WarmJudge:
+class WarmOwnJudge:
     """Judges in a process of its own, which is started at once, and again after it has ended.
 
     The process knows nothing of what asks when it forks the processes that run a stranger's file: what it has to know,

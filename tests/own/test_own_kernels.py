@@ -13,7 +13,7 @@ import pytest
 
 from grader.own.judgement import NOT_JUDGED, RIGHT, SCHEMA, WRONG, Judgement, judge
 from grader.own.own_process import judgement_of
-from grader.own.warm_judge import WarmJudge
+from grader.own.warm_judge import WarmOwnJudge
 from grader.processes.bubblewrap import missing
 from tests.conftest import ROOT
 
@@ -298,7 +298,7 @@ def test_a_warm_judge_judges_again_and_starts_anew_after_its_process_has_ended(t
     )
     request = {"file": str(tmp_path / "leaky.py"), "reference": str(tmp_path / "ref.py"), "entry": "",
                "shapes": "N; N=1..90", "dtypes": [], "promise": None, "target": "", "seed": 5}  # fmt: skip
-    warm = WarmJudge()
+    warm = WarmOwnJudge()
     try:
         assert warm.ask(request).outcome == RIGHT
         (tmp_path / "slopes.py").write_text("SLOPE = 0.02 \n")
