@@ -28,7 +28,7 @@ def serve(mcp: bool) -> None:
     ends. The first takes as long as `course judge`; all that follow find a process that has imported everything.
 
     \b
-    Example:  echo '{"file": "mykernel.py", "reference": "ref.py", "shapes": "M,N"}' | course serve
+    Example:  course serve < requests.jsonl
     """
     warm = WarmOwnJudge()
     try:
