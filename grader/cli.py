@@ -38,6 +38,7 @@ COMMANDS = {
     "ladder": "grader.learn.ladder.command:ladder",
     "report": "grader.learn.report_page:report",
     "judge": "grader.own.judge_command:judge",
+    "serve": "grader.own.serve_command:serve",
     "site": "grader.site.site_command:site",
     "doctor": "grader.doctor.doctor:doctor",
     "new": "grader.author.author_commands:new",

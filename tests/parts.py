@@ -64,8 +64,8 @@ SLOW = Part(
         "tests/compiler/test_same_code.py tests/compiler/test_texts.py tests/course/test_covering.py "
         "tests/course/test_drawn.py tests/course/test_shared_views.py tests/interpreter/test_memory_model.py "
         "tests/judging/test_order_of_calls.py tests/judging/test_sampled.py tests/learn/test_ladder_rungs.py "
-        "tests/exercises/test_kv_cache_write.py tests/exercises/test_paged_decoding.py "
-        "tests/wire/test_cubin_of_every_function.py",
+        "tests/own/test_ordinary_kernels.py tests/exercises/test_kv_cache_write.py "
+        "tests/exercises/test_paged_decoding.py tests/wire/test_cubin_of_every_function.py",
         "course check --whole",
     ),
 )

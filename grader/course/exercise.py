@@ -51,6 +51,7 @@ class Exercise:
     c[m, n]". Dimensions with a letter are cut, dimensions with a colon are whole.
     product: returns (M, K, N) of a matrix product that is as much work as a call, from the shapes of the call's
     arguments; the speed is compared with this product. None: the product of the first two arguments.
+    strided_results: whether returned tensors may have any strides; else they have to be contiguous.
     """
 
     entry: str
@@ -66,6 +67,7 @@ class Exercise:
     example: Example | None = None
     cut: str = ""
     product: Callable[..., tuple[int, int, int]] | None = None
+    strided_results: bool = False
 
     def __post_init__(self) -> None:
         if not set(self.updates) <= set(self.arguments):

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from grader.own.judgement import RIGHT, WRONG, Judgement
+from grader.processes.bubblewrap import LEVELS, LIMITS
 from grader.wire.printable import one_line
 
 MOST_SEED = (1 << 63) - 1
@@ -15,7 +16,7 @@ MOST_SEED = (1 << 63) - 1
 
 @click.command(short_help="judges a kernel of your own against a reference in torch")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--reference", type=click.Path(path_type=Path), required=True, metavar="REF.py",
+@click.option("--reference", type=click.Path(path_type=Path), metavar="REF.py",
               help="a file with one function in torch: what the kernel has to compute")  # fmt: skip
 @click.option("--entry", default="", metavar="NAME", help="the function that launches, where FILE has several")
 @click.option("--shapes", default="", metavar="LINE",
@@ -25,12 +26,16 @@ MOST_SEED = (1 << 63) - 1
               help="what else the kernel is for: in_place, out, any_strides, positive, nan, approximates")  # fmt: skip
 @click.option("--target", default="", metavar="GPU", help="the GPU to compile for, as sm_80; sm_90 without")
 @click.option("--seed", type=click.IntRange(0, MOST_SEED), help="of an earlier run, to draw the same calls")
+@click.option("--thorough", is_flag=True, help="draw ten times as many calls, and try more edits of a wrong line")
+@click.option("--isolation", type=click.Choice(LEVELS), default=LIMITS, show_default=True,
+              help="run the kernel's Python within limits, in bubblewrap where there is one (auto), or in it or not at "
+                   "all (strict)")  # fmt: skip
 @click.option(
     "--json", "as_json", is_flag=True, help="print the judgement as JSON, whose fields docs/own_kernels.md lists"
 )
 def judge(
-    file: Path, reference: Path, entry: str, shapes: str, dtypes: str, promise: Path | None, target: str,
-    seed: int | None, as_json: bool,
+    file: Path, reference: Path | None, entry: str, shapes: str, dtypes: str, promise: Path | None, target: str,
+    seed: int | None, thorough: bool, isolation: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Judges the kernel in FILE against a function of torch, without a GPU: values, memory, races between programs,
     and machine code. Exit status: 0 right, 1 wrong, 2 not judged.
@@ -41,7 +46,10 @@ def judge(
     from grader.own.judgement import judge as judged
 
     names = [name.strip() for name in dtypes.split(",") if name.strip()]
-    found = judged(file, reference, entry=entry, shapes=shapes, dtypes=names, promise=promise, target=target, seed=seed)
+    found = judged(
+        file, reference or "", entry=entry, shapes=shapes, dtypes=names, promise=promise, target=target, seed=seed,
+        thorough=thorough, isolation=isolation,
+    )  # fmt: skip
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=1))
     else:
@@ -60,9 +68,10 @@ def lines(found: Judgement) -> list[str]:
         told[0] = f"  Not judged: {told[0].strip()}"
     case = [f"  Seen in: {found.case}"] if found.case and found.outcome == WRONG else []
     again = [f"  Again with these data: add --seed {found.seed}"] if case else []
+    lines_of_torch = ["  The same call on a GPU:", *(f"    {one}" for one in found.in_torch)] if found.in_torch else []
     notes = [f"  {one}" for one in found.notes]
     last = [f"  Next: {found.next}"] if found.next else [_of_right(found)]
-    return [*head, *told, *case, *notes, *again, *last]
+    return [*head, *told, *case, *lines_of_torch, *notes, *again, *last]
 
 
 def _judged(found: Judgement) -> str:

@@ -6,22 +6,14 @@ or the judge does there can end the caller's, and the caller imports no torch.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.places import IMPORTED_FROM
-from grader.wire.printable import one_line
-
 SCHEMA = 1  # of the fields below; it grows when one of them changes its meaning or goes
 RIGHT, WRONG, NOT_JUDGED = "right", "wrong", "not judged"
 EXIT = {RIGHT: 0, WRONG: 1, NOT_JUDGED: 2}
-MOST_SECONDS = 900  # of real time, for one judgement
 
 
 @dataclass(frozen=True)
@@ -30,9 +22,9 @@ class Judgement:
 
     `outcome`: RIGHT, WRONG or NOT_JUDGED. `sentences`: the mistake first; of a kernel that is not judged, why. `said`:
     the same as ids with their evidence. `next`: the next action. `cause`: an id of grader/explain/causes.py, "" without
-    a failure. `line`: of the kernel's file, 0 where none is told. `call`: the failing call, by argument. `edits`: what
-    would make the wrong calls right, where one line does. `notes`: what else is worth knowing. `drawn`: what was
-    judged.
+    a failure. `line`: of the kernel's file, 0 where none is told. `call`: the failing call, by argument; `in_torch`: as
+    lines of torch. `edits`: what would make the wrong calls right, where one line does. `notes`: what else is worth
+    knowing. `drawn`: what was judged.
     """
 
     outcome: str
@@ -47,6 +39,7 @@ class Judgement:
     said: list[dict] = field(default_factory=list)
     case: str = ""
     call: list[dict] = field(default_factory=list)
+    in_torch: list[str] = field(default_factory=list)
     edits: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     drawn: dict = field(default_factory=dict)
@@ -63,40 +56,37 @@ class Judgement:
 
 
 def judge(
-    file: str | Path, reference: str | Path, *, entry: str = "", shapes: str = "", dtypes: Sequence[str] = (),
+    file: str | Path, reference: str | Path = "", *, entry: str = "", shapes: str = "", dtypes: Sequence[str] = (),
     promise: str | Path | Mapping[str, Any] | None = None, target: str = "", seed: int | None = None,
+    thorough: bool = False, isolation: str = "limits",
 ) -> Judgement:  # fmt: skip
     """Returns the judgement of the kernel in `file` against the function of torch in `reference`. Never raises for what
     stands in these files.
 
-    entry: the function to call, where the file has several. shapes: as --shapes, "M,N; M=1..300 N=1..2000". dtypes: of
-    the run, as ("fp32", "fp16"). promise: a file, or its values by name. target: as "sm_90". seed: of an earlier run.
+    file: may be a folder, which holds ref.py and the kernel's file. entry: the function to call, where the file has
+    several. shapes: as --shapes, "M,N; M=1..300 N=1..2000". dtypes: of the run, as ("fp32", "fp16"). promise: a file,
+    or its values by name. target: as "sm_90". seed: of an earlier run. thorough: draw ten times as many calls.
+    isolation: of the kernel's Python, "limits", "auto" or "strict".
     """
-    stated = {**promise} if isinstance(promise, Mapping) else None if promise is None else str(Path(promise).absolute())
-    request = {
-        "file": str(Path(file).absolute()), "reference": str(Path(reference).absolute()), "entry": entry,
-        "shapes": shapes, "dtypes": list(dtypes), "promise": stated, "target": target, "seed": seed,
-    }  # fmt: skip
-    command = [sys.executable, "-m", "grader.own.own_process"]
-    path = os.pathsep.join(filter(None, [str(IMPORTED_FROM), os.environ.get("PYTHONPATH", "")]))
-    try:
-        done = subprocess.run(
-            command, input=json.dumps(request), capture_output=True, text=True, errors="replace", timeout=MOST_SECONDS,
-            env={**os.environ, "PYTHONPATH": path},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return _of_no_process(request, f"The judgement has not come to its end after {MOST_SECONDS} s.")
-    try:
-        return Judgement(**json.loads(done.stdout.splitlines()[-1]))
-    except (IndexError, ValueError, TypeError):
-        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
-        last = one_line("".join(done.stderr.strip().splitlines()[-1:]))[:200]
-        said = f"The process that judges has ended ({how}){f': {last}' if last else ''}."
-        return _of_no_process(request, said)
-
-
-def _of_no_process(request: dict, said: str) -> Judgement:
-    return Judgement(
-        NOT_JUDGED, [said], "does the reference end by itself, and without killing its process? Else course doctor.",
-        file=request["file"], reference=request["reference"],
+    request = request_of(
+        file, reference, entry=entry, shapes=shapes, dtypes=dtypes, promise=promise, target=target, seed=seed,
+        thorough=thorough, isolation=isolation,
     )  # fmt: skip
+    from grader.own.warm_judge import WarmOwnJudge  # which knows this file
+
+    one = WarmOwnJudge()
+    try:
+        return one.ask(request)
+    finally:
+        one.end()
+
+
+def request_of(
+    file: str | Path, reference: str | Path = "", *, promise: str | Path | Mapping[str, Any] | None = None,
+    dtypes: Sequence[str] = (), **others: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Returns the request of a judgement in plain data, with paths that hold in any folder."""
+    stated = {**promise} if isinstance(promise, Mapping) else None if promise is None else str(Path(promise).absolute())
+    usual = {"entry": "", "shapes": "", "target": "", "seed": None, "thorough": False, "isolation": "limits"}
+    files = {"file": str(Path(file).absolute()), "reference": str(Path(reference).absolute()) if reference else ""}
+    return {**files, "dtypes": list(dtypes), "promise": stated, **usual, **others}

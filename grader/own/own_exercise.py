@@ -54,6 +54,7 @@ def own_exercises(
 ) -> list[OwnExercise]:  # fmt: skip
     """Returns the exercise in each dtype. `dtypes`: () for those of the reference's own inputs, or else fp32. Raises
     CannotJudge."""
+    shapes = shapes or reference.shapes
     if unknown := [name for name in promise.named if name not in reference.arguments]:
         known = ", ".join(reference.arguments)
         raise CannotJudge(
@@ -70,7 +71,7 @@ def own_exercises(
     else:
         raise CannotJudge(
             "Nothing says which shapes the arguments have.",
-            f'add --shapes "{_example(reference, submission)}", or write calls() into {reference.path.name}.',
+            f'add --shapes "{_example(reference, submission)}", or write SHAPES or calls() into {reference.path.name}.',
         )
     promised = {name: _promised(name, one, promise) for name, one in arguments.items()}
     return [
@@ -142,6 +143,11 @@ def _sizes(line: str, arguments: dict[str, StatedArgument], submission: Submissi
     ordered = [name for name in names if name not in last] + last
     usual = usual_sizes(submission, ordered, len(first.shape)) if ordered else {}
     sizes = sizes_of_line(line, list(arguments.values()), usual, block_of(submission))
+    if empty := [name for name, one in sizes.items() if one.most == 0]:
+        raise CannotJudge(
+            f"--shapes: {empty[0]} is 0 in each call, where nothing is computed.",
+            f"let it be larger in some, as {empty[0]}=0..300.",
+        )
     largest = {name: one.most for name, one in sizes.items()}
     for name, one in arguments.items():
         _refuse_large(name, [length(dimension, largest) for dimension in one.shape])
@@ -344,7 +350,16 @@ def _exercise(
     # An argument that is changed is named, and not stated as a result: its bound is that of the exercise.
     changed = replace(model, places=tuple(range(len(returned), len(names))))
     bound = RoundingModel(changed) if promise.changed else results[0].bound
-    return Exercise(entry, function, bound, 0, returns=returned, updates=promise.changed, dtypes=(dtype,))
+    return Exercise(
+        entry,
+        function,
+        bound,
+        0,
+        returns=returned,
+        updates=promise.changed,
+        dtypes=(dtype,),
+        strided_results=promise.strided_results,
+    )
 
 
 def _with_names(reference: OwnReference) -> Any:

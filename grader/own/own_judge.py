@@ -15,6 +15,7 @@ from grader.course.promise import StatedPromise
 from grader.course.trial import Trial, trial_of
 from grader.explain.causes import Cause
 from grader.explain.compiled_code import Expectations
+from grader.explain.evidence import Compared
 from grader.explain.exact_runs import no_exact_run
 from grader.explain.values import value_verdict
 from grader.explain.verdict import FAIL, PASS, Verdict
@@ -29,9 +30,11 @@ from grader.numerics.bounds import RoundingModel
 from grader.numerics.comparison import compare
 from grader.numerics.data_sets import Data
 from grader.own.own_exercise import OwnExercise
-from grader.own.torchs_rounding import FEW, FORMULA, OfTheLargest, largest
+from grader.own.own_reference import OwnReference
+from grader.own.torchs_rounding import FEW, FORMULA, OfTheLargest, OpenSteps, largest
 from grader.sentences import Said, Sentence
 from grader.session.grading import Grading, TestResult
+from grader.session.session import THOROUGH
 from grader.ttir.exact_text import NoExactRun
 from grader.wire.messages import GpuModel
 from grader.wire.reply import Reply
@@ -40,6 +43,8 @@ NO_EXPECTATIONS = Expectations(False, False, False, False, False)
 OF_VALUES = ("cause", "memory", "guess", "values", "open")  # kinds of failures of calls that came to their end
 OF_NUMBERS = ("cause", "guess", "values")  # those in which numbers are looked at
 MORE = 7  # calls that are judged after one that failed
+TRIES = 100_000  # the work of all edits that are tried: about half a second of a core
+THOROUGH_TRIES = 300_000
 VALUES, MACHINE_CODE = "values and memory", "machine code"
 
 
@@ -59,6 +64,7 @@ class OwnInterpreted(Interpreted):
     """Judges a call by both rules. `without_exact`: why calls had no exact run, so that rounding alone judged them."""
 
     approximates: float = 0.0
+    open_steps: OpenSteps | None = None
     without_exact: list[Said] = field(default_factory=list)
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
@@ -66,6 +72,22 @@ class OwnInterpreted(Interpreted):
         if verdict.outcome == PASS:
             verdict = self._of_formula(trial, inputs, first) or verdict
         return verdict, first
+
+    def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Compared]:
+        return [
+            self._but_for_open_steps(place, one, inputs)
+            for place, one in enumerate(super()._compared(trial, inputs, reply))
+        ]
+
+    def _but_for_open_steps(self, place: int, evidence: Compared, inputs: list[Argument]) -> Compared:
+        """Returns the evidence without wrong whole numbers where rounding decides between the right one and theirs."""
+        comparison = evidence.comparison
+        if self.open_steps is None or evidence.wanted.dtype.is_floating_point or comparison.right:
+            return evidence
+        distance = (comparison.out.double() - comparison.ref.double()).abs()
+        wrong = comparison.wrong & (distance > self.open_steps(place, comparison.ref, inputs))
+        error = torch.where(wrong, comparison.error, 0.0)
+        return replace(evidence, comparison=replace(comparison, wrong=wrong, error=error))
 
     def _of_formula(self, trial: Trial, inputs: list[Argument], first: Reply) -> Verdict | None:
         """Returns the verdict on a call that is right within rounding, and wrong where nothing is rounded; or None."""
@@ -101,10 +123,13 @@ class OwnInterpreted(Interpreted):
 @dataclass
 class OwnJudge(Judge):
     approximates: float = 0.0
+    open_steps: OpenSteps | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.interpreted: OwnInterpreted = OwnInterpreted(self.run, approximates=self.approximates)
+        self.interpreted: OwnInterpreted = OwnInterpreted(
+            self.run, approximates=self.approximates, open_steps=self.open_steps
+        )
 
 
 @dataclass(kw_only=True)
@@ -149,6 +174,17 @@ def _elements(trial: Trial) -> int:
     return sum(one.elements for one in trial.data if isinstance(one, Data))
 
 
+@dataclass(frozen=True)
+class OwnWay:
+    """How a kernel is judged. `thorough`: more calls are drawn, and more edits tried. `sandboxed`: its Python runs in
+    bubblewrap's sandbox."""
+
+    seed: int
+    model: GpuModel = DEFAULT_MODEL
+    thorough: bool = False
+    sandboxed: bool = False
+
+
 @dataclass
 class OwnVerdict:
     """What is found of a kernel. `spills`: sentences about machine code that costs and is right."""
@@ -160,12 +196,13 @@ class OwnVerdict:
 
 
 def judged(
-    file: Path, scratch: Path, exercises: Sequence[OwnExercise], seed: int, approximates: float,
-    model: GpuModel = DEFAULT_MODEL,
+    file: Path, scratch: Path, exercises: Sequence[OwnExercise], reference: OwnReference, approximates: float,
+    how: OwnWay,
 ) -> OwnVerdict:  # fmt: skip
     """Judges the kernel of a file in each dtype. `scratch`: a folder that is empty. Raises MachineFault."""
-    run = Run(folder_for(file, scratch), str(file), seed, model)
-    judge = OwnJudge(exercises[0].exercise, run, approximates=approximates)
+    rounds = THOROUGH if how.thorough else 1
+    run = Run(folder_for(file, scratch), str(file), how.seed, how.model, how.sandboxed, rounds=rounds)
+    judge = OwnJudge(exercises[0].exercise, run, approximates=approximates, open_steps=OpenSteps(reference))
     grading = Grading(run.folder, run, judge)
     values = [_use_of(own) for own in exercises]
     compiled = [OwnCompiled(f"{MACHINE_CODE}, {own.dtype}", (), calls_of=use) for own, use in zip(exercises, values)]
@@ -185,7 +222,7 @@ def judged(
         grading.right_in_the_open = len(run.history.right_trials)
         grading.tests = len(grading.results)
         grading.conclude()
-        grading.mend()
+        grading.mend(THOROUGH_TRIES if how.thorough else TRIES)
     finally:
         run.end()
     return OwnVerdict(grading, judge, len(run.history.right_trials) + len(run.history.failures), spills)

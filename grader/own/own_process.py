@@ -1,12 +1,8 @@
-"""The process of one judgement: it reads a request in JSON, judges, and writes the judgement as its last line."""
+"""One judgement, from the request to what is told: in the process that judges, which imports torch."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import secrets
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,17 +15,21 @@ from grader.explain.causes import Cause
 from grader.explain.failures import file_failure
 from grader.explain.mend import MendedLine, is_mended
 from grader.explain.verdict import PASS, SKIPPED, Verdict
+from grader.explain.wrong_results import WrongResults
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data, short_name
 from grader.own.cannot_judge import CannotJudge, message_of
 from grader.own.entry_of import entry_of
+from grader.own.in_torch import in_torch
 from grader.own.judgement import NOT_JUDGED, RIGHT, WRONG, Judgement
 from grader.own.own_exercise import drawn_words, own_exercises
-from grader.own.own_judge import OwnVerdict, judged
+from grader.own.own_judge import OwnVerdict, OwnWay, judged
 from grader.own.own_reference import read_reference
 from grader.own.promise_file import OwnPromise, promise_of, read_promise
+from grader.own.stated_files import stated_files
 from grader.own.stated_shapes import DTYPES
+from grader.processes import bubblewrap
 from grader.processes.faults import MachineFault
 from grader.submission.text import Submission, read_submission
 from grader.wire.messages import Failure
@@ -37,18 +37,9 @@ from grader.wire.printable import one_line
 
 RUN_DTYPES = ("float32", "float16", "bfloat16")  # that a kernel is judged in
 OF_THE_FILE = ("file", "refused")  # kinds of failures with which nothing is judged
-NO_VERDICT = (Cause.TIME_LIMIT, Cause.PROCESS_EXIT, Cause.GARBLED, Cause.LEFT_BEHIND, Cause.CRASH)
+NO_VERDICT = (Cause.TIME_LIMIT, Cause.PROCESS_EXIT, Cause.GARBLED, Cause.LEFT_BEHIND, Cause.CRASH, Cause.NOT_KNOWN)
 NO_TEXT = (Cause.MISSING, Cause.NO_FILE, Cause.UNREADABLE)
 MOST_NOTES = 8
-
-
-def main() -> None:
-    """Answers the request on standard input. What the reference prints goes to standard error."""
-    request = json.load(sys.stdin)
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    answers.write(json.dumps(judgement_of(request).to_json()) + "\n")
-    answers.flush()
 
 
 def judgement_of(request: dict) -> Judgement:
@@ -85,16 +76,19 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
         raise CannotJudge(
             f"--target {target} is no GPU that kernels are compiled for.", f"use one of {', '.join(MODELS)}."
         )
-    promise = _promise(request["promise"])
-    file = Path(request["file"])
+    sandboxed = _sandboxed(request.get("isolation", bubblewrap.LIMITS))
+    how = OwnWay(seed, MODELS[target], request.get("thorough", False), sandboxed)
+    files = stated_files(request)
+    promise = _promise(files.promise)
+    file = files.file
     submission = read_submission(file)
-    reference = read_reference(Path(request["reference"]), promise.changed)
+    reference = read_reference(files.reference, promise.changed)
     if submission.failure is not None:
         return _of_unreadable(file, submission, submission.failure, target)
     entry = entry_of(submission, request["entry"], reference.name, reference.arguments)
     dtypes = _dtypes(request["dtypes"])
     exercises = own_exercises(entry, reference, submission, request["shapes"], dtypes, promise, seed)
-    found = judged(file, scratch, exercises, seed, promise.approximates, MODELS[target])
+    found = judged(file, scratch, exercises, reference, promise.approximates, how)
     told = _told(found, file)
     drawn = {
         "calls": found.calls,
@@ -102,16 +96,18 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
         "sizes": drawn_words(exercises[0]),
         "layouts": _layouts(promise),
     }
-    return told | {"entry": entry, "drawn": drawn, "target": target}
+    named = {"file": str(file), "reference": str(files.reference)}
+    return told | named | {"entry": entry, "drawn": drawn, "target": target}
 
 
 def _of_unreadable(file: Path, submission: Submission, failure: Failure, target: str) -> dict:
     """Returns what is told of a file that cannot be read as Python."""
     verdict = file_failure(failure, submission, Exercise("", lambda x: x, "exact", 0))
+    told = [f"There is no file {file}."] if verdict.id in (Cause.MISSING, Cause.NO_FILE) else verdict.lines
     place = f"{file.name}:{verdict.line}" if verdict.line else file.name
     return {
         "outcome": NOT_JUDGED,
-        "sentences": verdict.lines,
+        "sentences": told,
         "cause": verdict.id,
         "line": verdict.line,
         "next": "name the file that holds the kernel."
@@ -119,6 +115,14 @@ def _of_unreadable(file: Path, submission: Submission, failure: Failure, target:
         else f"edit {place}, and judge it again.",
         "target": target,
     }
+
+
+def _sandboxed(level: str) -> bool:
+    if level not in bubblewrap.LEVELS:
+        raise CannotJudge(f"--isolation {level} is no level.", f"use one of {', '.join(bubblewrap.LEVELS)}.")
+    if level == bubblewrap.STRICT and bubblewrap.missing():
+        raise CannotJudge(f"--isolation strict: {bubblewrap.missing()}.", "install it, or use --isolation auto.")
+    return bubblewrap.wanted(level)
 
 
 def _promise(stated: dict | str | None) -> OwnPromise:
@@ -159,6 +163,7 @@ def _told(found: OwnVerdict, file: Path) -> dict:
         "sentences": [*_sentences(verdict, grading.edits), *_also(verdict)],
         "said": [one.to_json() for one in verdict.said], "cause": str(verdict.id), "line": verdict.line,
         "next": _next(verdict, file), "case": verdict.case, "call": _call(trial) if trial is not None else [],
+        "in_torch": in_torch(grading.run, trial, verdict, file) if trial is not None else [],
         "edits": list(grading.edits), "notes": notes,
     }  # fmt: skip
 
@@ -172,6 +177,8 @@ def _sentences(verdict: Verdict, edits: list[str]) -> list[str]:
 
 def _also(verdict: Verdict) -> list[str]:
     """Returns what a verdict leaves open that was made for learners, to whom the reference is the statement."""
+    if any(one.sentence is WrongResults.STRIDES for one in verdict.said):
+        return ["Where callers may get it so, strided_results = true in a file for --promise takes this back."]
     if verdict.id == Cause.WRONG_RESULT_TYPE:
         return ["What is expected is what the reference returns, in this call."]
     if verdict.kind == "refused":
@@ -183,6 +190,8 @@ def _next(verdict: Verdict, file: Path) -> str:
     place = f"{file.name}:{verdict.line}" if verdict.line else file.name
     if verdict.kind == "refused":
         return f"let the caller do what {place} does with torch, and hand its result over as an argument."
+    if verdict.id == Cause.NOT_KNOWN:
+        return f"write {place} with functions of tl, or judge the rest of the kernel without it."
     if verdict.id == Cause.TIME_LIMIT:
         return "state smaller shapes with --shapes, or look for a loop that does not end."
     shows_there = verdict.line and verdict.kind in ("memory", "error") and not is_mended(verdict)
@@ -227,8 +236,3 @@ def _layouts(promise: OwnPromise) -> str:
     return (
         f"contiguous; {in_words(list(promise.any_strides))} with any strides" if promise.any_strides else "contiguous"
     )
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        main()

@@ -55,6 +55,7 @@ class OwnReference:
     calls: Callable[[], Sequence] | None = None  # states calls
     inputs: Callable[[], Sequence] | None = None  # get_inputs of a benchmark
     changed: tuple[str, ...] = ()
+    shapes: str = ""  # SHAPES of the file, a line as for --shapes
     is_widened: bool = field(default=False, init=False)  # torch cannot run it in some dtype: it ran in fp32
 
     def exactly(self, *arguments: Argument) -> list[torch.Tensor]:
@@ -217,6 +218,10 @@ def read_reference(path: Path, changed: tuple[str, ...] = ()) -> OwnReference:
             f"name one of {', '.join(found.arguments)}.",
         )
     found.changed = changed
+    stated = getattr(module, "SHAPES", "")
+    if not isinstance(stated, str):
+        raise CannotJudge(f"SHAPES in {path.name} is {type(stated).__name__}.", 'write a line as SHAPES = "M,N".')
+    found.shapes = stated
     return found
 
 

@@ -4,6 +4,7 @@ in_place = ["x"]        the kernel changes x; the reference returns what x becom
 out = ["z"]             the kernel fills z, which it is given; the reference returns what z becomes
 any_strides = true      or names of arguments: they may be views with any strides; else all are contiguous
 positive = ["x"]        values from 0 to 1; else normal values of any sign
+strided_results = true  results may have any strides; else they are contiguous
 nan = true              some calls hold NaN, infinities and -0.0
 approximates = 1e-4     the kernel approximates on purpose, by up to this share of the largest value
 """
@@ -18,6 +19,8 @@ from typing import Any
 
 from grader.own.cannot_judge import CannotJudge, message_of
 
+FLAGS = ("strided_results", "nan")
+
 
 @dataclass(frozen=True)
 class OwnPromise:
@@ -25,6 +28,7 @@ class OwnPromise:
     out: tuple[str, ...] = ()
     any_strides: bool | tuple[str, ...] = False
     positive: tuple[str, ...] = ()
+    strided_results: bool = False
     nan: bool = False
     approximates: float = 0.0
 
@@ -73,9 +77,9 @@ def _checked(name: str, value: Any) -> Any:
         if isinstance(value, float) and 0 <= value < 1:
             return value
         raise CannotJudge(f"The promise says approximates = {value!r}.", "write a share of the largest value, as 1e-4.")
-    if name in ("nan", "any_strides") and isinstance(value, bool):
+    if name in (*FLAGS, "any_strides") and isinstance(value, bool):
         return value
-    if name != "nan" and isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+    if name not in FLAGS and isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
         return tuple(value)
-    wanted = "true or false" if name == "nan" else 'names of arguments, as ["x"]'
+    wanted = "true or false" if name in FLAGS else 'names of arguments, as ["x"]'
     raise CannotJudge(f"The promise says {name} = {value!r}.", f"write {wanted}.")

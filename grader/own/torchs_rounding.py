@@ -10,6 +10,10 @@ where torch's run is compared with the reference in float64, as the kernel's is,
 result's dtype. The floor is for results of few elements, which torch may hit by luck. The first rule finds wrong
 formulas, however small; so the second has to find nothing but lost digits, and may be wide.
 
+Whole numbers have to be the same, but where rounding decides them: a quotient that lies next to the half of two steps,
+as in a kernel that quantizes, may become either. `OpenSteps` finds these places: there the reference gives several
+numbers as soon as its inputs are moved by a few roundings.
+
 Measured on the stated calls of the course's 23 exercises, with their references in the place of one's own, on the CPU
 that torch 2.13 and Triton 3.7.1 ran on. All 23 solutions take at most 0.57 of the bound (901 results), and 45 of 46
 accepted kernels at most 0.76; the other one, an attention that rounds quotients, is beyond it in one call, made of sums
@@ -34,6 +38,7 @@ from grader.own.own_reference import OwnReference
 FORMULA = 1e-5  # of the largest value: constants of fp32 need it
 MULTIPLE, FLOOR = 32, 8  # for results in fp32
 FEW = 16  # elements of a result
+MOVES, MOVE = 6, 16  # how often inputs are moved, by how many roundings of fp32
 OF_16_BITS = 2, 0.5  # the same: torch rounds after each operation, and a kernel need not
 
 
@@ -81,6 +86,42 @@ class RoundingOfTorch:
     @property
     def _has_16_bits(self) -> bool:
         return self.dtype.itemsize == 2
+
+
+@dataclass(eq=False)
+class OpenSteps:
+    """How far whole numbers of a right kernel may lie from the reference's, because rounding decides them.
+
+    It is asked only about results that are not the same: of nearly all calls the reference is run once.
+    """
+
+    reference: OwnReference
+
+    def __call__(self, place: int, ref: torch.Tensor, inputs: Sequence[Argument]) -> torch.Tensor:
+        """Returns the distance for the result at this place of what the reference returns, [shape of ref], float64; 0
+        where nothing is open. `ref`: that result; `inputs`: in their own dtypes."""
+        open_by = torch.zeros(ref.shape, dtype=torch.float64)
+        generator = torch.Generator().manual_seed(0)
+        try:
+            others = [self.reference.as_written(*inputs)[place]]
+            others += [self.reference.exactly(*_moved(inputs, generator))[place] for _ in range(MOVES)]
+        except CannotJudge:  # as for a value that a move leads out of the reference's domain
+            return open_by
+        for other in others:
+            if other.shape == ref.shape:
+                open_by = torch.maximum(open_by, (other.double() - ref.double()).abs())
+        return open_by
+
+
+def _moved(inputs: Sequence[Argument], generator: torch.Generator) -> list[Argument]:
+    """Returns the inputs in float64, each of their floats moved up or down by a few roundings of fp32."""
+    moved: list[Argument] = []
+    for one in inputs:
+        if isinstance(one, torch.Tensor) and one.is_floating_point():
+            up = torch.randint(0, 2, one.shape, generator=generator) * 2 - 1
+            one = one.double() * (1 + up * MOVE * UNIT_ROUNDOFF[torch.float32])
+        moved.append(one)
+    return moved
 
 
 def scale_of(inputs: Sequence[Argument], ref: torch.Tensor) -> float:

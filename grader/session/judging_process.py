@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 from grader.processes.environment import PATIENT, python_calling
@@ -180,7 +180,7 @@ def main(control_fd: int) -> None:
     with contextlib.suppress(Exception):  # the run reports it
         import torch  # noqa: F401
 
-        share_torch_fork_server(_forked_torch_fork_server(control))
+        share_torch_fork_server(forked_torch_fork_server([control.fileno()]))
     _mind_signals()  # the torch fork server has none of these handlers; a signal before only ends this process
     requests: SimpleQueue[dict] = SimpleQueue()
     threading.Thread(target=_listen, args=[control, requests], daemon=True, name="asked").start()
@@ -227,8 +227,11 @@ def _leave(*_) -> None:
     os._exit(0)
 
 
-def _forked_torch_fork_server(ours: socket.socket) -> TorchForkServer:
-    """Forks and returns a torch fork server, which has this process's torch and none of its sockets and pipes."""
+def forked_torch_fork_server(ours: Sequence[int]) -> TorchForkServer:
+    """Forks and returns a torch fork server, which has this process's torch and none of its sockets and pipes.
+
+    ours: descriptors of this process that it must not have.
+    """
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     errors, writer = os.pipe()
     pid = os.fork()
@@ -238,7 +241,7 @@ def _forked_torch_fork_server(ours: socket.socket) -> TorchForkServer:
 
             os.setsid()
             os.dup2(writer, 2)
-            for descriptor in (ours.fileno(), control.fileno(), writer, errors):
+            for descriptor in (*ours, control.fileno(), writer, errors):
                 os.close(descriptor)
             serve(theirs)
         finally:

@@ -13,6 +13,8 @@ import pytest
 
 from grader.own.judgement import NOT_JUDGED, RIGHT, SCHEMA, WRONG, Judgement, judge
 from grader.own.own_process import judgement_of
+from grader.own.warm_judge import WarmOwnJudge
+from grader.processes.bubblewrap import missing
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "own_kernels.md").read_text(encoding="utf-8")
@@ -139,6 +141,29 @@ def test_a_kernel_that_takes_any_strides_is_right_in_tensors_that_reach_far(tmp_
     assert found.outcome == RIGHT and found.drawn["layouts"] == "any strides", found.sentences
 
 
+def test_a_result_may_have_any_strides_where_that_is_promised(tmp_path):
+    turned = KERNEL.replace("return z", "return z.t()").replace("x_ptr + offs)", "x_ptr + offs, mask=offs < n)")
+    reference = REFERENCE.replace("(x, slope)\n", "(x, slope).t()\n")
+    refused = judged(tmp_path, turned, reference, "M,N; M=1..9 N=1..70")
+    assert refused.cause == "wrong-result-type" and "strided_results = true" in refused.sentences[-1]
+    found = judged(tmp_path, turned, reference, "M,N; M=1..9 N=1..70", promise={"strided_results": True})
+    assert found.outcome == RIGHT, found.sentences
+    wrong = turned.replace("x * slope", "x + slope")
+    found = judged(tmp_path, wrong, reference, "M,N; M=1..9 N=1..70", promise={"strided_results": True})
+    assert found.outcome == WRONG and found.cause == "wrong-values", found.sentences
+
+
+def test_more_calls_are_drawn_and_the_sandbox_is_taken_where_that_is_asked(tmp_path):
+    few = judged(tmp_path, MENDED, REFERENCE)
+    many = judged(tmp_path, MENDED, REFERENCE, thorough=True)
+    assert many.outcome == RIGHT and many.drawn["calls"] > 5 * few.drawn["calls"]
+    strict = judged(tmp_path, MENDED, REFERENCE, isolation="strict")
+    if missing():
+        assert strict.outcome == NOT_JUDGED and missing() in strict.sentences[0] and "auto" in strict.next
+    else:
+        assert strict.outcome == RIGHT, strict.sentences
+
+
 def test_calls_and_the_inputs_of_a_benchmark_state_shapes(tmp_path):
     stated = MEAN + "def calls():\n    import torch\n    return [(torch.ones(3, 70),), (torch.ones(1, 5),)]\n"
     found = judged(tmp_path, ROWS, stated, "")
@@ -148,6 +173,24 @@ def test_calls_and_the_inputs_of_a_benchmark_state_shapes(tmp_path):
         "def get_inputs():\n    return [torch.rand(16, 4096)]\n"
     )
     assert judged(tmp_path, ROWS, model, "").outcome == RIGHT
+
+
+def test_a_folder_of_a_reference_and_a_kernel_is_an_exercise(tmp_path):
+    folder = tmp_path / "double"
+    folder.mkdir()
+    request = {"file": str(folder), "reference": "", "entry": "", "shapes": "", "dtypes": [], "promise": None,
+               "target": "", "seed": 5}  # fmt: skip
+    assert "holds no ref.py" in judgement_of(request).sentences[0]
+    (folder / "ref.py").write_text('def double_(x):\n    return x * 2\n\n\nSHAPES = "N; N=1..90"\n')
+    assert "holds no file with a kernel" in judgement_of(request).sentences[0]
+    (folder / "double.py").write_text(DOUBLED)
+    (folder / "promise.toml").write_text('in_place = ["x"]\n')
+    found = judgement_of(request)
+    assert found.outcome == RIGHT and found.file == str(folder / "double.py"), found.sentences
+    (folder / "another.py").write_text(DOUBLED)
+    assert "holds several files besides ref.py, another.py, double.py" in judgement_of(request).sentences[0]
+    lone = judgement_of(request | {"file": str(folder / "double.py")})
+    assert lone.outcome == NOT_JUDGED and "Nothing says what the kernel has to compute" in lone.sentences[0]
 
 
 # ---- what cannot be judged -------------------------------------------------------------------------------------------
@@ -181,6 +224,9 @@ def test_a_reference_that_says_nothing_is_told_before_the_kernel_is_blamed(tmp_p
         (MENDED.partition("def leaky_relu")[0], "no function that launches it"),
         (MENDED + MENDED.partition("def leaky_relu")[2].join(["def other", ""]), "several functions that launch"),
         (MENDED.replace("    return z", "    return torch.relu(z)"), "torch.relu"),
+        (MENDED.replace("x * slope)", "x * slope).to(tl.float8e4b15)"), "what is not judged here (line 10)"),
+        ("while True: pass\n" + MENDED, "was stopped after 10 s"),
+        ("open('/etc/passwd').read()\n" + MENDED, "Permission denied"),
         ("import os\nos._exit(3)\n" + MENDED, "exit status 3"),
     ],
 )
@@ -199,6 +245,9 @@ def test_a_file_that_cannot_be_judged_is_told_in_a_sentence(tmp_path, kernel, sa
         ("N; K=1..5", "K is the size of no argument"),
         ("N; N=5..1", "is no range"),
         ("N:fp8", "is no dtype"),
+        ("N; N=0", "N is 0 in each call"),
+        ("N; N=1..2147483648", "is no range"),
+        ("N; N=2147483647|2147483646", "has up to 2147483647 elements"),
         ("=1", "No argument is a tensor"),
     ],
 )
@@ -238,6 +287,29 @@ def test_the_library_survives_a_reference_that_ends_its_process(tmp_path):
     (tmp_path / "ref.py").write_text("import os\ndef f(x, slope=0.1):\n    os._exit(7)\n")
     found = judge(tmp_path / "leaky.py", tmp_path / "ref.py", shapes="N")
     assert found.outcome == NOT_JUDGED and "exit status 7" in found.sentences[0]
+
+
+def test_a_warm_judge_judges_again_and_starts_anew_after_its_process_has_ended(tmp_path):
+    """A reference's own modules are read anew in each judgement, and nothing that it does ends the asking process."""
+    (tmp_path / "leaky.py").write_text(MENDED)
+    (tmp_path / "slopes.py").write_text("SLOPE = 0.01\n")
+    (tmp_path / "ref.py").write_text(
+        REFERENCE.replace("import torch", "import torch, slopes").replace("slope)", "slopes.SLOPE)")
+    )
+    request = {"file": str(tmp_path / "leaky.py"), "reference": str(tmp_path / "ref.py"), "entry": "",
+               "shapes": "N; N=1..90", "dtypes": [], "promise": None, "target": "", "seed": 5}  # fmt: skip
+    warm = WarmOwnJudge()
+    try:
+        assert warm.ask(request).outcome == RIGHT
+        (tmp_path / "slopes.py").write_text("SLOPE = 0.02 \n")
+        found = warm.ask(request)
+        assert found.outcome == WRONG and found.cause == "wrong-values", found.sentences
+        (tmp_path / "slopes.py").write_text("import os; os._exit(3)  # another length\n")
+        assert "exit status 3" in warm.ask(request).sentences[0]
+        (tmp_path / "slopes.py").write_text("SLOPE = 0.01\n")
+        assert warm.ask(request).outcome == RIGHT
+    finally:
+        warm.end()
 
 
 def test_the_name_is_a_function_whatever_else_is_imported():
