@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from grader.own.judgement import NOT_JUDGED, Judgement
 from grader.processes.environment import PATIENT, python_calling
@@ -37,12 +37,11 @@ class WarmOwnJudge:
         """Returns the judgement of a request of `judgement.judge`."""
         if self._process is None or self._process.poll() is not None:
             self._start()
-        assert self._process is not None and self._process.stdin is not None
         here = {"folder": os.getcwd(), "environment": dict(os.environ), "path": list(map(str, sys.path))}
         try:
             with contextlib.suppress(BrokenPipeError):  # it has ended, which its answer tells
-                self._process.stdin.write(json.dumps({"here": here, "request": request}).encode() + b"\n")
-                self._process.stdin.flush()
+                self._requests.write(json.dumps({"here": here, "request": request}).encode() + b"\n")
+                self._requests.flush()
             answer = self._answer(time.monotonic() + MOST_SECONDS)
             return Judgement(**json.loads(answer))
         except TimeoutError:
@@ -61,23 +60,23 @@ class WarmOwnJudge:
             python_calling("grader.own.own_server", collects=False), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self._errors, cwd="/", env={**clean_environment(tempfile.gettempdir()), **PATIENT},
         )  # fmt: skip
+        # Both are pipes, as asked for above.
+        self._requests, self._answers = (cast(BinaryIO, pipe) for pipe in (self._process.stdin, self._process.stdout))
 
     def _answer(self, until: float) -> bytes:
         """Returns the next line that the process writes, b"" where it has ended. Raises TimeoutError."""
-        assert self._process is not None and self._process.stdout is not None
         answer = b""
         while not answer.endswith(b"\n"):
-            if not select.select([self._process.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
+            if not select.select([self._answers], [], [], max(0.0, until - time.monotonic()))[0]:
                 raise TimeoutError
-            piece = os.read(self._process.stdout.fileno(), PIECE)
+            piece = os.read(self._answers.fileno(), PIECE)
             if not piece:
                 return b""
             answer += piece
         return answer
 
     def _ended(self) -> str:
-        assert self._process is not None
-        status = self._process.wait()
+        status = self._process.wait() if self._process is not None else 0
         how = f"signal {-status}" if status < 0 else f"exit status {status}"
         self._errors.seek(0)
         last = self._errors.read().decode("utf-8", "replace").strip().splitlines()[-1:]
@@ -88,12 +87,11 @@ class WarmOwnJudge:
         """Ends the process and all that it has started."""
         if self._process is None:
             return
-        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.terminate()
         self._process.wait()
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
-        self._process.stdout.close()
+            self._requests.close()
+        self._answers.close()
         self._errors.close()
         self._process = None
 
