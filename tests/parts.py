@@ -55,7 +55,7 @@ PARTS = {
     "proofs": Part(LEARNERS, (f"course check --seed {SEED}",)),
     "oldest": Part(OLDEST, ("course doctor", f"{PYTEST} {REACHES_INTO_TRITON}")),
     "newest": Part(NEWEST, ("course doctor", f"{PYTEST} {REACHES_INTO_TRITON}")),
-    "between": Part(BETWEEN, ("course doctor", "pytest -q -n 2 tests/between.py tests/claims")),
+    "between": Part(BETWEEN, ("course doctor", "pytest -q -n 3 tests/between.py tests/claims")),
 }
 SLOW = Part(
     LEARNERS,
