@@ -74,7 +74,7 @@ def test_half_of_the_tests_are_asked_in_their_order(asked):
 
 def test_all_tests_are_asked_where_half_of_them_leaves_a_call_undecided(asked, monkeypatch):
     monkeypatch.setattr(
-        "grader.judge.uses.CheckUse.verdict",
+        "grader.judging.uses.CheckUse.verdict",
         lambda use, judge: Verdict(SKIPPED, UNJUDGED) if len(asked) == 0 else Verdict(PASS),
     )
     assert run(ONE_OF_A_KIND["accepted"], Way(seed=5, half="a text")).complaint == ""
