@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def check(
             parts = [of_folder[start : start + at_once] for start in range(0, len(of_folder), at_once)]
             running[folder] = [pool.submit(proving.run_all, part) for part in parts]
             for part, job in zip(parts, running[folder]):
-                job.add_done_callback(lambda _, part=part: [one_done() for _ in part])
+                job.add_done_callback(partial(_all_done, one_done, len(part)))
         total, found = 0, []
         for folder, jobs in running.items():
             complaints = unstated[folder] + list(_static_complaints(folder)) + read[folder].result()
@@ -77,6 +78,11 @@ def check(
                 say(f"  {complaint}")
             total += len(complaints)
     return Checked(total, found)
+
+
+def _all_done(one_done: Callable[[], None], proofs: int, job: Future) -> None:
+    for _ in range(proofs):
+        one_done()
 
 
 def _complaints_of_code(folder: Folder) -> list[str]:
