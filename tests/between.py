@@ -1,7 +1,7 @@
 """A sample of the proofs of `course check`, for a release of Triton that is neither the learners' nor the oldest nor
 the newest: what it compiles is read and judged as well.
 
-All solutions, and of each exercise two accepted kernels and a mutant, drawn by its name.
+All solutions, and of each exercise an accepted kernel, asked half of the tests, and a mutant, drawn by its name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.course.folder import all_folders
 from tests.conftest import ROOT
 from tests.parts import SEED
 
-DRAWN = {"solution": None, "accepted": 2, "mutant": 1}  # of each kind so many of an exercise; None: all
+DRAWN = {"solution": None, "accepted": 1, "mutant": 1}  # of each kind so many of an exercise; None: all
 
 
 def sample() -> Iterator[tuple[Proof, Way]]:
@@ -30,7 +30,7 @@ def sample() -> Iterator[tuple[Proof, Way]]:
         for kind, count in DRAWN.items():
             of_kind = [proof for proof in proofs if proof.kind == kind]
             chosen = of_kind if count is None else numbers.sample(of_kind, count)
-            for proof, way in ProofChoice(seed=SEED).ways(folder.id, chosen, first):
+            for proof, way in ProofChoice(seed=SEED, of_each=True).ways(folder.id, chosen, first):
                 yield proof, replace(way, by_pytest=False)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import sys
 
 import pytest
 
@@ -44,9 +46,9 @@ def test_what_a_failed_command_printed_last_is_told_again_at_the_end(capfd, monk
     assert last in capfd.readouterr().out
 
 
-def test_parts_on_one_release_run_beside_each_other_and_the_others_in_order():
-    groups = [[name for name, _ in group] for group in parts._on_one_release(list(parts.PARTS.items()))]
-    assert groups == [["lint", "tests", "proofs"], ["oldest"], ["newest"], ["between"]]
+def test_parts_on_the_learners_release_run_beside_each_other_and_then_those_on_others():
+    groups = [[name for name, _ in group] for group in parts._beside_each_other(list(parts.PARTS.items()))]
+    assert groups == [["lint", "tests", "proofs"], ["oldest", "newest", "between"]]
 
 
 def test_two_parts_run_at_the_same_time(monkeypatch, tmp_path):
@@ -105,4 +107,16 @@ def test_a_part_is_run_on_its_release_of_triton(capfd, monkeypatch):
     monkeypatch.setattr(parts, "version", lambda name: "3.6.0")
     assert list(parts._installing("3.6.0")) == [] == list(parts._installing(""))
     (command,) = parts._installing("3.9.0")
-    assert command.endswith("-m pip install -q --no-compile --no-deps triton==3.9.0")
+    assert command.endswith(f" --target {parts.TRITONS}/3.9.0 triton==3.9.0")
+
+
+def test_what_a_part_starts_imports_its_release_and_others_what_is_installed(capfd, monkeypatch, tmp_path):
+    """The judge's own processes get the import path of the process that starts them."""
+    told = "import sys; print([path for path in sys.path if 'tritons' in path])"
+    mine = {name: Part(name, (shlex.join([sys.executable, "-c", told]),)) for name in ("3.6.0", parts.LEARNERS)}
+    monkeypatch.setattr(parts, "PARTS", mine)
+    monkeypatch.setattr(parts, "TRITONS", tmp_path / "tritons")
+    monkeypatch.setattr(parts, "_installing", lambda triton: ("true",) if triton != parts.LEARNERS else ())
+    assert main([]) == 0
+    said = capfd.readouterr().out.splitlines()
+    assert {f"3.6.0   ['{tmp_path}/tritons/3.6.0']", f"{parts.LEARNERS:<8}[]"} <= set(said)

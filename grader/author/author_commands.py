@@ -78,7 +78,8 @@ def check(
 ) -> None:
     """The author's proof: stubs, solutions, mutants, cheats, odd but right kernels, constants.
 
-    A run of a mutant ends as soon as it is rejected with its sentence, unless --whole is given. --transplant and
+    A run of a mutant ends as soon as it is rejected with its sentence, unless --whole is given. Where no exercise is
+    named, a part of each one's mutants is proven, and accepted kernels are asked half of the tests. --transplant and
     --unforeseen prove nothing: they count how many wrong kernels are named as expected, falsely or not at all, and
     with the right line, a wrong one or none. With --findings FILE each is kept, as JSON.
 
@@ -112,7 +113,9 @@ def check(
         if transplant or unforeseen is not None:
             _measure(folders, jobs, say, begin, findings, SEED if seed is None else seed, unforeseen)
             return
-        choice = ProofChoice(whole, SEED if seed is None and findings else seed, first_tests, findings is not None)
+        of_each = not (exercises or whole or first_tests or findings)
+        seed = SEED if seed is None and findings else seed
+        choice = ProofChoice(whole, seed, of_each, first_tests, findings is not None)
         done = check_all(folders, jobs, say, begin, choice)
     try:
         _keep(done, findings, first_tests)

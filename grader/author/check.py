@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import itertools
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -26,6 +26,7 @@ LEAST_MUTANTS, LEAST_ACCEPTED = 10, 4  # mutants of the operation itself: what a
 LEAST_WORDS = 700  # of a lesson that leaves no term unexplained
 TITLES = ["Hint 1", "Hint 2", "Hint 3", "Explanation"]
 ALL = ProofChoice()
+EXERCISES_OF_A_WORKER = 4  # or more: then all proofs of an exercise are made by one worker
 ANNOUNCED = re.compile(r"(?:about )?(\d+) lines?\.")
 
 
@@ -49,7 +50,7 @@ def check(
     context = get_context("spawn")  # fork would copy threads and locks of torch
     with ProcessPoolExecutor(workers, mp_context=context, initializer=proving.prepare) as pool:
         read = {folder: pool.submit(_complaints_of_code, folder) for folder in folders}
-        running: dict[Folder, list[Future]] = {}
+        chosen: dict[Folder, list[tuple[proof.Proof, proof.Way]]] = {}
         unstated: dict[Folder, list[str]] = {}
         for folder in folders:
             first = first_tests.read(folder.root)
@@ -57,15 +58,19 @@ def check(
                 proofs, unstated[folder] = list(proof.proofs_of(folder)), []
             except BadMutant as bad:
                 proofs, unstated[folder] = [], [str(bad)]
-            chosen = choice.ways(folder.id, proofs, first)
-            running[folder] = [pool.submit(proving.run, item, way) for item, way in chosen]
-        one_done = begin(sum(map(len, running.values())))
-        for job in itertools.chain(*running.values()):
-            job.add_done_callback(lambda _: one_done())
+            chosen[folder] = list(choice.ways(folder.id, proofs, first))
+        one_done = begin(sum(map(len, chosen.values())))
+        running: dict[Folder, list[Future]] = {}
+        for folder, of_folder in chosen.items():
+            at_once = len(of_folder) if len(folders) > EXERCISES_OF_A_WORKER * workers else 1
+            parts = [of_folder[start : start + at_once] for start in range(0, len(of_folder), at_once)]
+            running[folder] = [pool.submit(proving.run_all, part) for part in parts]
+            for part, job in zip(parts, running[folder]):
+                job.add_done_callback(partial(_all_done, one_done, len(part)))
         total, found = 0, []
         for folder, jobs in running.items():
             complaints = unstated[folder] + list(_static_complaints(folder)) + read[folder].result()
-            outcomes = [job.result() for job in jobs]
+            outcomes = [outcome for job in jobs for outcome in job.result()]
             found += outcomes
             complaints += [f"{o.proof.name}: {o.complaint}" for o in outcomes if o.complaint]
             say(f"{folder.id}: {_summary(outcomes)}; {len(complaints) or 'no'} complaint{'s' * (len(complaints) != 1)}")
@@ -73,6 +78,11 @@ def check(
                 say(f"  {complaint}")
             total += len(complaints)
     return Checked(total, found)
+
+
+def _all_done(one_done: Callable[[], None], proofs: int, job: Future) -> None:
+    for _ in range(proofs):
+        one_done()
 
 
 def _complaints_of_code(folder: Folder) -> list[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.author.proof import Proof, Way
+from grader.places import PACKAGE
 
 BY_OPERATORS = 8  # of an exercise's mutants that operators make; all of them are more than all others
+STATED_OF_EACH, BY_OPERATORS_OF_EACH = 20, 4  # of an exercise's mutants, where all exercises are checked at once
 SHARE_IN_ORDER = 0.1  # of the mutants are asked all tests in the order of their file, as in a learner's run
 BY_PYTEST = ("stub", "solution", "mutant")  # of each kind, one proof is drawn that uses pytest
 
@@ -18,12 +22,14 @@ class ProofChoice:
     """The options of a check. `whole`: each run goes on to its end, also after a mutant is rejected, and no mutant is
     left out. `seed`: of all runs; None: each run draws its own, and a few of the mutants that operators make.
 
-    `first_tests`: the first tests of mutants are looked for. `compares`: the findings will be compared with the
-    findings of another check.
+    `of_each`: all exercises are checked at once, and of each a part is proven. The grader's code draws it: a change of
+    the grader has another part proven, and the same code with the same seed the same part. `first_tests`: the first
+    tests of mutants are looked for. `compares`: the findings will be compared with the findings of another check.
     """
 
     whole: bool = False
     seed: int | None = None
+    of_each: bool = False
     first_tests: bool = False
     compares: bool = False
 
@@ -31,9 +37,7 @@ class ProofChoice:
         """Yields the proofs of an exercise, each with its way. `first`: known first tests, by the name of a proof."""
         numbers = random.Random(None if self.seed is None else f"{self.seed} {id}")
         if not (self.whole or self.compares):
-            made = [one for one in proofs if one.by_operator]
-            some = numbers.sample(made, min(len(made), BY_OPERATORS))
-            proofs = [one for one in proofs if not one.by_operator or one in some]
+            proofs = self._some(proofs, numbers)
         shuffled = numbers.sample(proofs, len(proofs))
         by_pytest = [next((one for one in shuffled if one.kind == kind), None) for kind in BY_PYTEST]
         for proof in proofs:
@@ -45,7 +49,30 @@ class ProofChoice:
                     seed=self.seed,
                     by_pytest=proof in by_pytest and not (self.first_tests and proof.kind == "mutant"),
                     all_drawn=self.whole,
+                    half=f"{numbers.random()} {_text_of_grader()}" if self.of_each and proof.kind == "accepted" else "",
                     first_tests=() if in_order else first.get(proof.name, ()),
                     finds_first_tests=self.first_tests and not proof.by_operator,
                 ),
             )
+
+    def _some(self, proofs: list[Proof], numbers: random.Random) -> list[Proof]:
+        """Returns the proofs without the mutants that are not drawn."""
+        left_out = set[Proof]()
+        if self.of_each:
+            numbers = random.Random(f"{numbers.random()} {_text_of_grader()}")
+        for by_operator, most in (
+            (True, BY_OPERATORS_OF_EACH if self.of_each else BY_OPERATORS),
+            (False, STATED_OF_EACH if self.of_each else len(proofs)),
+        ):
+            mutants = [one for one in proofs if one.kind == "mutant" and one.by_operator == by_operator]
+            left_out |= {*mutants} - {*numbers.sample(mutants, min(len(mutants), most))}
+        return [one for one in proofs if one not in left_out]
+
+
+@functools.cache
+def _text_of_grader() -> str:
+    """Returns a digest of the grader's code."""
+    digest = hashlib.blake2b()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

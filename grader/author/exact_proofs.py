@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from types import ModuleType
 
 import torch
@@ -28,10 +29,14 @@ def of_solution(folder: Folder, interpreter: Interpreter) -> list[str]:
         run.end()
 
 
-def complaints(judge: Judge, module: ModuleType) -> list[str]:
-    """Returns a complaint for each stated call that a right kernel has no right exact run of, in one dtype each."""
+def complaints(judge: Judge, module: ModuleType, tests: Collection[str] | None = None) -> list[str]:
+    """Returns a complaint for each stated call that a right kernel has no right exact run of, in one dtype each.
+
+    `tests`: the names of those whose calls are looked at; None: of all."""
     found = []
     for number, use in enumerate(uses_asked(module, CheckUse)):
+        if tests is not None and use.test not in tests:
+            continue
         trials = use.trials(judge)
         trial = trials[number % len(trials)]
         inputs = judge.run.inputs(trial)

@@ -42,14 +42,16 @@ class Way:
     """The way in which a submission is judged. `whole`: to the end, also after it is rejected.
 
     `seed`: of the run; None: the run draws its own. `by_pytest`: with the command that a learner uses. `all_drawn`:
-    judges an accepted kernel in all drawn calls. `first_tests`: the tests to ask before all others, and alone if they
-    reject a mutant as expected. `finds_first_tests`: looks for tests that could be the first tests.
+    judges an accepted kernel in all drawn calls. `half`: the text that draws the half of the tests that it is asked;
+    "": it is asked all. `first_tests`: the tests to ask before all others, and alone if they reject a mutant as
+    expected. `finds_first_tests`: looks for tests that could be the first tests.
     """
 
     whole: bool = False
     seed: int | None = None
     by_pytest: bool = False
     all_drawn: bool = False
+    half: str = ""
     first_tests: tuple[str, ...] = ()
     finds_first_tests: bool = False
 

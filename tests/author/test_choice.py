@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.author.choice import BY_OPERATORS, ProofChoice
+from grader.author import choice
+from grader.author.choice import BY_OPERATORS, BY_OPERATORS_OF_EACH, STATED_OF_EACH, ProofChoice
 from grader.author.proof import Proof
 
 KINDS = ["stub", "solution", *["accepted"] * 5, *["mutant"] * 40, "cheat"]
@@ -36,6 +37,33 @@ def test_of_the_mutants_that_operators_make_a_few_are_drawn_and_all_where_everyt
     some = [proof for proof in proven(seed=1) if proof.by_operator]
     assert len(some) == BY_OPERATORS and some != [proof for proof in proven(seed=2) if proof.by_operator]
     assert [proof for proof in proven(seed=1) if not proof.by_operator] == PROOFS
+
+
+def test_where_all_exercises_are_checked_the_graders_text_draws_a_part_of_each_ones_mutants(monkeypatch):
+    made = [replace(PROOFS[-2], name=f"mutant no_stride_{number}", by_operator=True) for number in range(30)]
+    others = [proof for proof in PROOFS if proof.kind != "mutant"]
+
+    def proven() -> list[Proof]:
+        return [proof for proof, _ in ProofChoice(seed=1, of_each=True).ways("03_few", [*PROOFS, *made], FIRST)]
+
+    some = proven()
+    assert [proof for proof in some if proof.kind != "mutant"] == others
+    assert [sum(proof.by_operator is kind for proof in some if proof.kind == "mutant") for kind in (False, True)] == [
+        STATED_OF_EACH, BY_OPERATORS_OF_EACH,
+    ]  # fmt: skip
+    assert proven() == some
+    texts = [f"text {number}" for number in range(9)]
+    seen = set[Proof]()
+    for text in texts:
+        monkeypatch.setattr(choice, "_text_of_grader", lambda text=text: text)
+        seen |= {*proven()}
+    assert {*PROOFS} <= seen  # none is left out for good
+
+
+def test_where_all_exercises_are_checked_an_accepted_kernel_is_asked_half_of_the_tests():
+    chosen = ways(seed=1, of_each=True)
+    assert [proof.kind for proof, way in chosen if way.half] == ["accepted"] * 5
+    assert len({way.half for _, way in chosen}) == 6 and not any(way.half for _, way in ways(seed=1))
 
 
 def test_the_mutant_that_pytest_judges_and_those_asked_in_order_are_drawn():

@@ -14,8 +14,9 @@ import pytest
 
 from grader.author import direct_run, first_tests
 from grader.author.proof import Outcome, Proof, Way, proofs_of
-from grader.author.proving import run
+from grader.author.proving import run, run_all
 from grader.course.folder import Folder
+from grader.explain.verdict import PASS, SKIPPED, UNJUDGED, Verdict
 from tests.conftest import ROOT
 
 ADD = Folder(ROOT / "exercises" / "01_masked_add")
@@ -64,9 +65,25 @@ def test_where_the_first_tests_do_not_reject_it_all_are_asked_in_their_order(ask
     assert outcome.complaint == "" and asked[-1] == in_order[: len(asked[-1])] and len(asked[-1]) > 1
 
 
+def test_half_of_the_tests_are_asked_in_their_order(asked):
+    kernel, in_order = ONE_OF_A_KIND["accepted"], [test.name for test in direct_run.tests_of(ADD.path)]
+    assert run(kernel, Way(seed=5, half="a text")).complaint == ""
+    (half,) = asked
+    assert half == [name for name in in_order if name in half] and len(half) == (len(in_order) + 1) // 2
+
+
+def test_all_tests_are_asked_where_half_of_them_leaves_a_call_undecided(asked, monkeypatch):
+    monkeypatch.setattr(
+        "grader.judging.uses.CheckUse.verdict",
+        lambda use, judge: Verdict(SKIPPED, UNJUDGED) if len(asked) == 0 else Verdict(PASS),
+    )
+    assert run(ONE_OF_A_KIND["accepted"], Way(seed=5, half="a text")).complaint == ""
+    assert len(asked) == 2 and asked[1] == [test.name for test in direct_run.tests_of(ADD.path)]
+
+
 def test_what_goes_to_a_worker_and_comes_back_is_pickled():
-    sent = run, mutant("no_mask"), Way(whole=True, seed=5, first_tests=("test_a",))
-    outcome = Outcome(mutant("no_mask"), "a complaint", 1.5, "fail", ("oob-load",), "told", ("test_a",))
+    sent = run_all, [(mutant("no_mask"), Way(whole=True, seed=5, first_tests=("test_a",)))]
+    outcome = [Outcome(mutant("no_mask"), "a complaint", 1.5, "fail", ("oob-load",), "told", ("test_a",))]
     assert pickle.loads(pickle.dumps((sent, outcome))) == (sent, outcome)
 
 
