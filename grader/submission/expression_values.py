@@ -267,13 +267,13 @@ def _call(reading: Reading, node: ast.Call, scope: NamesAt) -> Any:
         return _made(name, arguments, named)
     if name in OF_TENSORS and isinstance(node.func, ast.Attribute) and not node.keywords:
         value = reading.value(node.func.value, scope)
-        return OF_TENSORS[name](value, *given) if isinstance(value, TensorFacts) else UNKNOWN
-    if name in FUNCTIONS and given and all(map(is_number, given)):
-        return FUNCTIONS[name](*given)
-    if is_of_a_number(node):
-        return BY_NAME[name.strip("_")](*_numbers(reading.value(node.func.value, scope), *given))
+        return OF_TENSORS[name](value, *arguments) if isinstance(value, TensorFacts) else UNKNOWN
+    if name in FUNCTIONS and arguments and all(map(is_number, arguments)):
+        return FUNCTIONS[name](*arguments)
+    if isinstance(node.func, ast.Attribute) and is_of_a_number(node):
+        return BY_NAME[name.strip("_")](*_numbers(reading.value(node.func.value, scope), *arguments))
     function = reading.value(node.func, scope)
-    return function(*_numbers(*given)) if callable(function) else UNKNOWN
+    return function(*_numbers(*arguments)) if callable(function) else UNKNOWN
 
 
 def is_of_a_number(call: ast.Call) -> bool:
