@@ -35,6 +35,7 @@ _HOME |= dict.fromkeys(
         "indices",
         "integers",
         "last",
+        "last_row",
         "leading",
         "level",
         "large",

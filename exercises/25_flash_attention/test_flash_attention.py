@@ -18,6 +18,7 @@ from grader import (
     falling_down,
     first_row,
     integers,
+    last_row,
     level,
     normal,
     only,
@@ -73,6 +74,11 @@ def vast(*shape):
 def huge(*shape):
     """Up to 10**30 in bf16, beyond all that fp16 has, and up to 2e-4 in fp16."""
     return normal(*shape).then("of the largest", 2e-10)
+
+
+def heavy_end(*shape):
+    """The value of the last key is so large that it counts among thousands of others."""
+    return last_row(1000, normal(*shape))
 
 
 def sharp(*shape):
@@ -233,12 +239,12 @@ def test_any_call_that_the_lesson_promises(drawn):
             "B": upto(4, least=0, limit=65535, block=3),
             "H": upto(4, least=0, limit=65535, block=3),
             "M": upto(80, least=0, limit=2**26, BLOCK_M=128),
-            "N": upto(150, limit=2**16, BLOCK_N=64),
+            "N": upto(150, limit=2**14, BLOCK_N=64),
             "D": only(16, 32, 128, 64),
         },
         q=any_strides("B", "H", "M", "D", values=(normal, subnormal, sharp, far)),
         k=any_strides("B", "H", "N", "D", values=(normal, subnormal, far)),
-        v=any_strides("B", "H", "N", "D", values=(normal, vast, huge)),
+        v=any_strides("B", "H", "N", "D", values=(normal, heavy_end, vast, huge)),
         dtypes=BOTH,
         blocks=(dict(BLOCK_M=32, BLOCK_N=32), dict(BLOCK_M=16, BLOCK_N=16)),
     )

@@ -14,6 +14,7 @@ from grader import (
     between,
     by_heads,
     integers,
+    last_row,
     level,
     normal,
     one_of,
@@ -148,6 +149,11 @@ def vast(*shape):
 def huge(*shape):
     """Up to 10**30 in bf16, beyond all that fp16 has, and up to 2e-4 in fp16."""
     return normal(*shape).then("of the largest", 2e-10)
+
+
+def heavy_end(*shape):
+    """The value of the last key is so large that it counts among thousands of others."""
+    return last_row(1000, normal(*shape))
 
 
 def sharp(*shape):
@@ -377,13 +383,13 @@ def test_any_call_that_the_lesson_promises(drawn):
             "G": upto(4, limit=1024, block=3),
             "HK": upto(4, limit=1024, block=3),
             "M": upto(60, least=0, limit=2**26, BLOCK_M=128),
-            "N": upto(110, limit=2**16, BLOCK_N=64),
+            "N": upto(110, limit=2**14, BLOCK_N=64),
             "D": only(16, 32, 128, 64),
         },
         q=any_strides("B", "G*HK", "M", "D", values=(normal, subnormal, sharp, far)),
         k=any_strides("B", "HK", "N", "D", values=(normal, subnormal, far)),
-        v=any_strides("B", "HK", "N", "D", values=(normal, vast, huge)),
-        window=optional(between(1, 2**30)),
+        v=any_strides("B", "HK", "N", "D", values=(normal, heavy_end, vast, huge)),
+        window=optional(between(1, 2**30, also=(32, 64))),
         softcap=optional(between(0.1, 200.0)),
         dtypes=BOTH,
         blocks=(dict(BLOCK_M=32, BLOCK_N=32), dict(BLOCK_M=16, BLOCK_N=16), dict(BLOCK_M=16, BLOCK_N=32)),

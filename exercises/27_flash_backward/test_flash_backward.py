@@ -20,6 +20,7 @@ from grader import (
     error_of_scores,
     falling_down,
     integers,
+    last_row,
     made,
     normal,
     only,
@@ -347,6 +348,17 @@ def test_sums_of_dq_that_cancel_are_exact(check):
     check(*data, bound={"dq": "exact"}, **SMALL)
 
 
+def heavy_end(*shape):
+    """The last row is so large that it counts among thousands of others."""
+    return last_row(1000, normal(*shape))
+
+
+def test_the_last_of_many_keys_and_queries_counts(check):
+    few, many = (1, 1, 3, 16), (1, 1, 16321, 16)  # one past 255 tiles
+    check(*call(normal(*few), normal(*many), heavy_end(*many), normal(*few)))
+    check(*call(normal(*many), normal(*few), normal(*few), heavy_end(*many)))
+
+
 @pytest.mark.core
 def test_three_launches_and_no_pair_in_memory(traffic):
     # Four tiles of queries and three of keys: each loop reads what it goes over once for each tile that is owned.
@@ -364,8 +376,8 @@ def test_any_call_that_the_lesson_promises(drawn):
         sizes={
             "B": upto(4, least=0, limit=65535, block=3),
             "H": upto(4, least=0, limit=65535, block=3),
-            "M": upto(80, limit=2**16, BLOCK_M=64),
-            "N": upto(80, limit=2**16, BLOCK_N=64),
+            "M": upto(80, limit=2**14, BLOCK_M=64),
+            "N": upto(80, limit=2**14, BLOCK_N=64),
             "D": only(32, 64, 128, 16),
         },
         q=any_strides("B", "H", "M", "D", values=(normal, subnormal, sharp)),

@@ -243,7 +243,7 @@ def test_both_products_run_on_tensor_cores_while_loads_run_ahead(compiled):
 
 
 def test_any_call_that_the_lesson_promises(drawn):
-    keys, values, table, lengths = of_sequences("B", "T", "P", "page")
+    keys, values, table, lengths, heavy_end = of_sequences("B", "T", "P", "page")
     drawn(
         sizes={
             "B": upto(4, least=0, limit=512, block=3),
@@ -256,7 +256,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         },
         q=any_strides("B", "HK*G", "D", values=(normal, subnormal, sharp)),
         k_cache=target("P", "page", "HK", "D", values=(keys,)),
-        v_cache=target("P", "page", "HK", "D", values=(values,)),
+        v_cache=target("P", "page", "HK", "D", values=(values, heavy_end)),
         block_table=target("B", "T", values=(table,)),
         lengths=target("B", values=(lengths,)),
         dtypes=BOTH,

@@ -83,18 +83,20 @@ class LaunchRecorder:
 
     # ---- buffers ----------------------------------------------------------------------------------------
 
-    def argument(self, spec: TensorSpec, begins_as: str = "", known: torch.Tensor | None = None) -> torch.Tensor:
+    def argument(
+        self, spec: TensorSpec, begins_as: str = "", behind: int = 0, known: torch.Tensor | None = None
+    ) -> torch.Tensor:
         """Returns a tensor without memory for an argument, and adds its buffer.
 
-        begins_as: name of an argument before it, at whose address it begins. known: the same argument's tensor in the
-        call before, which is used again unless a host function has changed its view.
+        begins_as: name of an argument before it, at whose address it begins, or `behind` bytes further on. known: the
+        same argument's tensor in the call before, which is used again unless a host function has changed its view.
         """
         tensor = known if known is not None and _is_as(known, spec) else _tensor(spec)
         self.arguments[spec.name] = tensor
         self._add_buffer(tensor, {"name": spec.name, "argument": True, "bytes": spec.size, "line": 0})
         if begins_as:
             memory, first = tensor.untyped_storage()._cdata, self.address_of(self.arguments[begins_as])
-            self._addresses[memory] = (first - _bytes_before(tensor), self._addresses[memory][1])
+            self._addresses[memory] = (first + behind - _bytes_before(tensor), self._addresses[memory][1])
         return tensor
 
     def is_whole(self, spec: TensorSpec, name: str) -> bool:

@@ -110,10 +110,10 @@ class RecordingHost:
         known = self.last[1] if self.last[0] == request.arguments else {}
         arguments, passed = dict[str, torch.Tensor](), list[object]()
         for spec in request.arguments:
-            begins_as = request.begins.get(spec.name, "")
-            arguments[spec.name] = recorder.argument(spec, begins_as, known.get(spec.name))
+            begins_as, behind = request.begins.get(spec.name, ("", 0))
+            arguments[spec.name] = recorder.argument(spec, begins_as, behind, known.get(spec.name))
             # A tensor that is given twice is one object: `y is x` holds.
-            is_twice = begins_as and recorder.is_whole(spec, begins_as)
+            is_twice = begins_as and not behind and recorder.is_whole(spec, begins_as)
             passed.append(arguments[begins_as if is_twice else spec.name])
         self.last = request.arguments, arguments
         for place, number in request.numbers:

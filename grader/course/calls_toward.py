@@ -10,13 +10,14 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import reduce
+from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
 
 from grader.course import drawn_layouts
-from grader.course.drawn_calls import MOST_LANES, carried_out
+from grader.course.drawn_calls import MOST_LANES, carried_out, lanes_of_each
 from grader.course.promise import Between, DrawnCall, FixedNumber, Promised, StatedPromise, length
 from grader.numerics.call_facts import CallFacts, TensorFacts
 from grader.numerics.data_sets import seed_for
@@ -32,7 +33,7 @@ MOST_SEARCHED = 8  # branches for which a call is looked for; the seed takes the
 # test_calls_toward.py, 300 and 12 find a call in all, 100 and 6 in 184, in the same time.
 MOST_TRIED, MOST_BEGUN = 300, 12
 MOST_CHANGES = 6  # of a call
-MOST_ELEMENTS = 1 << 17  # of a call's sizes, multiplied, if any of them is larger than usual
+MOST_ELEMENTS = 1 << 22  # of a call's sizes, multiplied, if any of them is larger than usual
 AT_ONCE = 1 << 12  # calls with other sizes, or another number, that are tried at once
 FIRST = 16  # sizes that meet a condition: from the smallest of them the seed takes one
 NO_FACTS = CallFacts({}, {})  # a condition that is false even where nothing is known of the call is never true
@@ -57,7 +58,7 @@ def calls_toward(
     begun = [
         call
         for call in calls
-        if not (call.parts or call.same) and all(call.sizes.values()) and not _is_one_element(promise, call)
+        if not call.belongs_together and all(call.sizes.values()) and not _is_one_element(promise, call)
     ]
     known = [_facts(promise, call) for call in begun]
     closest = {branch: min((int(branch.missing(facts)) for facts in known), default=0) for branch in branches}
@@ -88,7 +89,7 @@ def calls_within(
     strides as usual, too: they do not show what the branch forgets. Raises OutOfBudget.
     """
     numbers, found = random.Random(seed_for(seed, test, "within")), list[DrawnCall]()
-    begun = [call for call in calls if not (call.parts or call.same)]
+    begun = [call for call in calls if not call.belongs_together]
     begun = sorted(numbers.sample(begun, len(begun)), key=lambda call: min(call.sizes.values(), default=2) < 2)
     searches = [_Search(promise, branch, numbers) for branch in numbers.sample(branches, len(branches))]
     for search in searches:
@@ -118,7 +119,8 @@ def _argument(promise: StatedPromise, call: DrawnCall, name: str) -> Any:
         return call.sizes[kind.number] if isinstance(kind.number, str) else kind.number
     shape = tuple(length(dimension, call.sizes) for dimension in promised.shape)
     layout, dtype = call.layouts[origin], promised.dtype or call.dtype
-    return TensorFacts(shape, layout.strides(shape)[0], dtype, call.parts.get(origin, origin), layout.offset)
+    offset = layout.offset + call.places.get(origin, 0)
+    return TensorFacts(shape, layout.strides(shape)[0], dtype, call.parts.get(origin, origin), offset)
 
 
 @dataclass
@@ -138,11 +140,12 @@ class _Search:
         shuffled = self.numbers.sample(calls, len(calls))
         begun = sorted(shuffled, key=lambda call: (self.missing(call), 1 in call.sizes.values()))[:MOST_BEGUN]
         self.tried = 0
-        found = next(filter(None, map(self._changed, begun)), None)
+        found = next(filter(None, map(self._changed, chain(begun, map(self._with_small_sizes, begun)))), None)
         if found is None:
             return None
         kinds = {name: one.values[0] for name, one in self.promise.arguments.items() if one.shape and ordinary}
-        return self._with_more_elements(replace(found, values=found.values | kinds))
+        found = self._with_more_elements(replace(found, values=found.values | kinds))
+        return self._with_larger_sizes(found) if ordinary else found
 
     def with_other_layouts(self, call: DrawnCall) -> list[DrawnCall]:
         """Returns calls that come to the branch as this call does, with other layouts of all arguments that may have
@@ -200,6 +203,29 @@ class _Search:
                     break
         return call
 
+    def _with_larger_sizes(self, call: DrawnCall) -> DrawnCall:
+        """Returns the call with sizes of several blocks, where the branch lets them grow: it may be wrong in these
+        alone, as a group of tiles that is not full."""
+        call = self._with_small_sizes(call)
+        for name, one in sorted(self.promise.sizes.items(), key=lambda item: (item[1].only, -item[1].most)):
+            most = self.numbers.randint(one.most // 2 + 1, one.most)
+            for size in (one.fitting(most), one.fitting(most // 2), one.fitting(most // 4)):
+                changed = replace(call, sizes=call.sizes | {name: size})
+                is_larger = size > call.sizes[name] and _is_small(self.promise, changed.sizes, call.constants)
+                if is_larger and not self.missing(changed):
+                    call = changed
+                    break
+        return call
+
+    def _with_small_sizes(self, call: DrawnCall) -> DrawnCall:
+        """Returns the call with sizes of 1 wherever no more conditions are missing then: others have room to grow."""
+        missing = self.missing(call)
+        for name in self._in_any_order(call.sizes):
+            changed = replace(call, sizes=call.sizes | {name: self.promise.sizes[name].fitting(1)})
+            if self.missing(changed) <= missing:
+                call = changed
+        return call
+
     def missing(self, call: DrawnCall) -> int:
         self.tried += 1
         return int(self.branch.missing(_facts(self.promise, call)))
@@ -228,7 +254,7 @@ class _Search:
             if _is_small(self.promise, call.sizes, constants):
                 yield replace(call, constants=constants)
         for name, promised in self.promise.arguments.items():
-            for number in self._numbers_of(promised):
+            for number in self._numbers_of(name, promised, call):
                 yield replace(call, values=call.values | {name: FixedNumber(number)})
         yield from self._with_other_addresses(call)
         if len(call.sizes) > 1:
@@ -259,14 +285,15 @@ class _Search:
         return call.sizes | {name: np.array(values, np.int64)}
 
     def _all_sizes(self, call: DrawnCall) -> dict[str, Any]:
-        """Returns many values of all sizes; each power of two is as likely as any other."""
-        sizes, draw = {}, np.random.default_rng(self.numbers.getrandbits(32))
-        for name, size in self.promise.sizes.items():
-            least, most = math.log(max(1, size.least)), math.log(carried_out(size) + 1)
-            sizes[name] = (
-                draw.choice(size.only, AT_ONCE) if size.only else np.exp(draw.uniform(least, most, AT_ONCE)).astype(int)
-            )
-        return sizes
+        """Returns many values of all sizes; each power of two is as likely as any other. A third are 1, or the least
+        that there is, so that others may be large."""
+        found, draw = {}, np.random.default_rng(self.numbers.getrandbits(32))
+        for name, one in self.promise.sizes.items():
+            least, most = math.log(max(1, one.least)), math.log(carried_out(one) + 1)
+            drawn = np.exp(draw.uniform(least, most, AT_ONCE)).astype(int)
+            sizes = draw.choice(one.only, AT_ONCE) if one.only else drawn
+            found[name] = np.where(draw.random(AT_ONCE) < 1 / 3, one.fitting(1), sizes)
+        return found
 
     def _with_other_sizes(self, call: DrawnCall, sizes: dict[str, Any]) -> Iterator[DrawnCall]:
         """Yields a call with sizes out of these arrays, for which the fewest conditions are missing."""
@@ -282,13 +309,19 @@ class _Search:
                 chosen = {name: int(np.broadcast_to(size, small.shape)[place]) for name, size in sizes.items()}
                 yield replace(call, sizes=chosen, constants=constants)
 
-    def _numbers_of(self, promised: Promised) -> Iterator[Any]:
-        """Yields numbers that an argument may be, if it is one."""
+    def _numbers_of(self, name: str, promised: Promised, call: DrawnCall) -> Iterator[Any]:
+        """Yields numbers that an argument may be, if it is one; of a range of many those that miss the fewest
+        conditions."""
         for kind in promised.values:
             if isinstance(kind, FixedNumber):
                 yield kind.number
             elif isinstance(kind, Between):
-                yield from (kind.given(self.numbers).number for _ in range(FIRST))
+                several = np.sort([kind.given(self.numbers).number for _ in range(AT_ONCE // 8)])
+                if several.dtype.kind == "i":  # a whole number is asked for by its multiples, as a size is
+                    several = np.union1d(several, np.arange(kind.low, min(kind.low + AT_ONCE, kind.high) + 1))
+                missing = self.branch.missing(_facts(self.promise, call, **{name: several}))
+                (places,) = np.nonzero(np.broadcast_to(missing, several.shape) == np.min(missing))
+                yield several[self.numbers.choice(places[:FIRST].tolist())].item()
 
 
 def _first_and(constants: dict[str, int], blocks: Sequence[dict[str, int]]) -> list[dict[str, int]]:
@@ -297,9 +330,8 @@ def _first_and(constants: dict[str, int], blocks: Sequence[dict[str, int]]) -> l
 
 def _is_small(promise: StatedPromise, sizes: dict[str, Any], constants: dict[str, int]) -> Any:
     """Returns whether a call of these sizes may be carried out in full; a bool for each entry of the arrays."""
-    blocks = {name: constants.get(size.name, size.block) for name, size in promise.sizes.items()}
-    lanes = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
+    most = reduce(np.maximum, lanes_of_each(promise, sizes, constants))
     usual = np.array(True)
-    for name, stated in promise.sizes.items():
-        usual = usual & (sizes[name] <= stated.most)
-    return (usual | (math.prod(sizes.values()) <= MOST_ELEMENTS)) & (math.prod(lanes.values()) <= MOST_LANES)
+    for name, one in promise.sizes.items():
+        usual = usual & (sizes[name] <= one.most)
+    return (usual | (math.prod(sizes.values()) <= MOST_ELEMENTS)) & (most <= MOST_LANES)

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, cycle
+from typing import Any
 
 from grader.course import drawn_layouts
 from grader.course.covering import Axis, Cell, Covering, Row
@@ -45,11 +46,14 @@ MOST_ELEMENTS = 1 << 15  # of an argument, in a call with a size that occurs onc
 MOST_PAIRS = 3  # of several inputs that are alike, in calls in which two are one tensor
 SMALL_SIDE = 70  # of tensors that are one and the same in a call, though they have other names for their sizes
 MOST_AROUND = 3  # calls with a size around a number of the file
+MOST_LENGTHS = 24  # sequences of the call with lengths around numbers of the file
+LONGEST = 1 << 17  # keys of a sequence, as the lesson promises
 MANY_BLOCKS = 2100  # half of them are more than 1024
 GUESSED = 16  # elements: up to here, a block that no constant names is one of heads, or pages, and no tile
 MOST_LANES = 1 << 20  # of all blocks of an argument; in a call with more, only a sample of programs is run
 PAST_A_NUMBER = -1, 0, 1, 1, 1  # of a number of the file: most calls have smaller sizes, so what begins above it is new
 ROWS, COLUMNS = "BLOCK_M", ("BLOCK_N", "")  # of a tile: the names of their sizes' blocks
+MANY_COLUMNS = 12  # of them as many times as usual, in a call with a last group that is not full
 GROUP, GROUP_OF_MOST = "GROUP_M", 8  # rows of tiles that programs take together, and how many most files take
 MOST_BOUNDARY = 4097  # largest size around a number of the file, unless other calls have a larger size
 
@@ -73,6 +77,7 @@ class Draft:
     layouts: dict = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
     parts: dict[str, str] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
     is_empty: bool = False
 
 
@@ -90,7 +95,8 @@ def drawn_calls(promise: StatedPromise, seed: int, test: str, of_file: Sequence[
         gpus = cycle(_of_each_gpu(numbers))
         calls = [replace(call, constants=call.constants | next(gpus)) for call in calls]
     numbers.shuffle(calls)
-    calls += _around_numbers(promise, of_file, random.Random(seed_for(seed, test, "around")))
+    around = random.Random(seed_for(seed, test, "around"))
+    calls += _around_numbers(promise, of_file, around) + _with_lengths(promise, of_file, around)
     return [replace(call, number=number) for number, call in enumerate(calls, 1)]
 
 
@@ -179,7 +185,8 @@ def _call(promise: StatedPromise, draft: Draft, row: Row, numbers: random.Random
         if name not in layouts:
             layouts[name] = row["layout", name](numbers, len(argument.shape))
         values[name] = row["kind", name]
-    return with_numbers(DrawnCall(0, sizes, row[DTYPE], layouts, values, constants, draft.same, draft.parts), numbers)
+    shared = draft.same, draft.parts, draft.places
+    return with_numbers(DrawnCall(0, sizes, row[DTYPE], layouts, values, constants, *shared), numbers)
 
 
 # ---- strata ----------------------------------------------------------------------------------------------------------
@@ -341,6 +348,24 @@ def _around_numbers(promise: StatedPromise, of_file: Sequence[int], numbers: ran
     return calls
 
 
+def _with_lengths(promise: StatedPromise, of_file: Sequence[int], numbers: random.Random) -> list[DrawnCall]:
+    """Returns a call whose sequences are as long as numbers of the file, or 1 less or more: no size says a length, and
+    code that reads it may begin another rule there."""
+    kinds = {name: one.values[-1] for name, one in promise.arguments.items() if isinstance(one.values[-1], OfSequences)}
+    found = [number + past for number in of_file if number < LONGEST for past in (-1, 0, 1)]
+    if not kinds or not found:
+        return []
+    lengths = tuple(numbers.sample(found, min(MOST_LENGTHS, len(found))))
+    B, T, P, page = next(iter(kinds.values())).sizes
+    rows = numbers.randint(2, promise.sizes[page].most)
+    columns = -(-max(lengths) // rows)
+    sizes = {name: one.fitting(numbers.randint(1, 2)) for name, one in promise.sizes.items()}
+    sizes |= {B: len(lengths), T: columns, P: min(columns, MOST_ELEMENTS // rows), page: rows}
+    row = table_of(promise, numbers).complete(_without_sizes(promise) | {BLOCKS: 0})
+    call = _call(promise, Draft(row, sizes=sizes), row, numbers)
+    return [replace(call, values=call.values | {name: replace(one, lengths=lengths) for name, one in kinds.items()})]
+
+
 def _blocks_for(promise: StatedPromise, sizes: dict[str, int]) -> int:
     """Returns the place of the blocks to use: 0, the file's own; if their lanes are too many, the blocks with the
     fewest."""
@@ -357,7 +382,13 @@ def is_wide(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, 
 
 
 def lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, int]) -> int:
-    """Returns the lanes of all blocks of the argument with the most. `constants`: the blocks that the call sets.
+    """Returns the lanes of all blocks of the argument with the most: see lanes_of_each."""
+    return max(lanes_of_each(promise, sizes, constants))
+
+
+def lanes_of_each(promise: StatedPromise, sizes: dict[str, Any], constants: dict[str, int]) -> list[Any]:
+    """Returns the lanes of all blocks of each argument; arrays for sizes that are arrays. `constants`: the blocks that
+    the call sets.
 
     Along a size that no constant of the file cuts, a small block is a guess: a program may have a single element. A
     size that has few values counts as half of the largest in the file's own blocks, since a loop over many of them
@@ -369,8 +400,8 @@ def lanes(promise: StatedPromise, sizes: dict[str, int], constants: dict[str, in
     }
     blocks |= {name: 1 if constants else size.block // 2 for name, size in promise.sizes.items() if size.only}
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
-    shapes = [argument.shape for argument in promise.arguments.values() if not is_cache(argument)]
-    return max(math.prod(length(dimension, whole) for dimension in shape) for shape in shapes)
+    shapes = [one.shape for one in promise.arguments.values() if not is_cache(one)]
+    return [math.prod(length(dimension, whole) for dimension in shape) for shape in shapes]
 
 
 def is_cache(argument: Promised) -> bool:
@@ -424,12 +455,14 @@ def _last_groups(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
         return []
     constants, drafts = promise.blocks[place - 1], []
     times = 3 if any(MULTIPROCESSORS in constants for constants in promise.blocks) else 2  # a program has several tiles
+    widest = numbers.randrange(1, GROUP_OF_MOST)
     for left in range(1, GROUP_OF_MOST):
         sizes = {}
-        for name, size in promise.sizes.items():
-            columns, rows = size.name in COLUMNS, GROUP_OF_MOST + left if size.name == ROWS else 1
-            many = numbers.randint(times * size.most // 2 + 1, times * size.most)
-            sizes[name] = many if columns else _of_blocks(size, rows, constants, numbers)
+        for name, one in promise.sizes.items():
+            columns, rows = one.name in COLUMNS, GROUP_OF_MOST + left if one.name == ROWS else 1
+            most = MANY_COLUMNS * one.most if left == widest else times * one.most
+            many = numbers.randint(most // 2 + 1, most)
+            sizes[name] = many if columns else _of_blocks(one, rows, constants, numbers)
         drafts.append(Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes))
     return drafts
 
@@ -481,9 +514,11 @@ def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     which two of several are. Where it may, it has strides of its own: a file that takes one tensor for a special case
     is wrong there as likely as anywhere."""
     alike: dict[tuple, list[str]] = defaultdict(list)
-    for name, argument in promise.arguments.items():
-        if argument.shape and not argument.is_filled and callable(argument.values[0]):
-            alike[len(argument.shape), argument.dtype, argument.families, argument.values[0]].append(name)
+    for name, one in promise.arguments.items():
+        if is_cache(one):  # it is never filled: each of its elements has a place of its own
+            alike[len(one.shape), one.dtype, one.families, is_cache].append(name)
+        elif one.shape and not one.is_filled and callable(one.values[0]):
+            alike[len(one.shape), one.dtype, one.families, one.values[0]].append(name)
     row = _several(promise) | _ordinary(promise)
     drafts = []
     for names in alike.values():
@@ -526,9 +561,9 @@ def _in_one_memory(promise: StatedPromise, numbers: random.Random) -> list[Draft
     """Returns drafts in which an argument is a part of another argument."""
     row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
     drafts = []
-    for views in shared_views(promise, numbers):
-        own = {("layout", name): None for name in views.layouts}
-        drafts.append(Draft(row | own, views.sizes, views.layouts, parts={views.part: views.whole}))
+    for one in shared_views(promise, numbers):
+        own = {("layout", name): None for name in one.layouts}
+        drafts.append(Draft(row | own, one.sizes, one.layouts, parts={one.part: one.whole}, places={one.part: one.at}))
     return drafts
 
 

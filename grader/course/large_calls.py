@@ -42,7 +42,10 @@ from grader.numerics.layouts import Layout
 ONE_ROW = (drawn_layouts.repeated_first,)  # seen in all rows
 MOST_AROUND = 4  # numbers of the file, with two calls each
 MOST_ELEMENTS = 1 << 22  # from the first to the last of an argument, in such a call
-MOST_TOGETHER = 1 << 18  # product of all sizes, in such a call that is judged in full
+MOST_TOGETHER = 5 << 18  # product of all sizes, in such a call that is judged in full
+MOST_OF_FEW = 1 << 16  # the same, for a size that has few values to be other than the smallest of them
+MOST_KEYS = 1 << 15  # of a sequence whose pages have several rows
+MOST_IN_PAGES = 1 << 17  # elements of a cache that has no page more than its sequences need
 MOST_KINDS = 3  # calls on the way to a limit that are judged in full, each with its own kinds of values
 MOST_PROGRAMS = 1 << 14  # in a call with many of several sizes
 FEW = range(2, 6)  # indices into a dimension that is large, or what it is multiplied with
@@ -158,15 +161,38 @@ def _of_size(
     if is_sampled(promise, call):
         return call
     values = {name: of.values[0] for name, of in promise.arguments.items()}
-    return replace(call, sizes=_with_more(promise, sizes, numbers), values=values)
+    sizes = _with_long_sequences(promise, name, _with_more(promise, sizes, numbers), numbers)
+    return replace(call, sizes=sizes, values=values)
+
+
+def _with_long_sequences(
+    promise: StatedPromise, name: str, sizes: dict[str, int], numbers: random.Random
+) -> dict[str, int]:
+    """Returns the sizes with more rows of a page, or more pages of a sequence, where `name` is the other of the two;
+    and with a page for each of a sequence's, as far as there is room: of keys that are all one key none is missed."""
+    kinds = (kind for one in promise.arguments.values() for kind in one.values)
+    of = next((kind for kind in kinds if isinstance(kind, OfSequences)), None)
+    if of is None:
+        return sizes
+    B, T, P, page = of.sizes
+    others = {T: page, page: T}
+    if name in others and 2 * sizes[name] <= MOST_KEYS:
+        most = min(MOST_KEYS // sizes[name], promise.sizes[others[name]].limit)
+        sizes = sizes | {others[name]: numbers.randint(2, most)}
+    shape = next(one.shape for one in promise.arguments.values() if P in one.shape)
+    elements = math.prod(length(dimension, sizes) for dimension in shape if dimension != P)
+    room = max(2, MOST_IN_PAGES // elements)
+    return sizes | {P: max(sizes[P], min(sizes[B] * sizes[T], room, promise.sizes[P].limit))}
 
 
 def _with_more(promise: StatedPromise, sizes: dict[str, int], numbers: random.Random) -> dict[str, int]:
     """Returns the sizes, with a few instead of 1 wherever all programs can still be run: of one key, or one row, many
     mistakes show nothing."""
-    for name in numbers.sample(sorted(sizes), len(sizes)):
-        more = sizes | {name: max(sizes[name], promise.sizes[name].fitting(numbers.choice(FEW)))}
-        if math.prod(more.values()) <= MOST_TOGETHER and not is_wide(promise, more):
+    for name in sorted(numbers.sample(sorted(sizes), len(sizes)), key=lambda name: promise.sizes[name].only):
+        size = numbers.choice(promise.sizes[name].only or FEW)
+        more = sizes | {name: max(sizes[name], promise.sizes[name].fitting(size))}
+        most = MOST_OF_FEW if promise.sizes[name].only else MOST_TOGETHER
+        if math.prod(more.values()) <= most and not is_wide(promise, more):
             sizes = more
     return sizes
 

@@ -214,8 +214,10 @@ def slots_into(*sizes: str, nowhere: float = 0) -> Into:
 
 
 def of_sequences(B: str, T: str, P: str, page: str) -> tuple[OfSequences, ...]:
-    """Returns the kinds of values of two caches, a table and lengths, as of `in_pages`, by the names of their sizes."""
-    return tuple(OfSequences(place, (B, T, P, page)) for place in range(4))
+    """Returns the kinds of values of two caches, a table and lengths, as of `in_pages`, by the names of their sizes;
+    last another kind of the second cache: the value of a sequence's last key counts among many thousands."""
+    kinds = tuple(OfSequences(place, (B, T, P, page)) for place in range(4))
+    return *kinds, replace(kinds[1], heavy_end=True)
 
 
 def one_of(*numbers: float | str) -> Promised:
@@ -224,9 +226,10 @@ def one_of(*numbers: float | str) -> Promised:
     return Promised((), (drawn_layouts.contiguous,), tuple(FixedNumber(number) for number in numbers))
 
 
-def between(low: float, high: float) -> Promised:
+def between(low: float, high: float, also: Sequence[float] = ()) -> Promised:
     """Promises an argument that is no tensor: any number of this range, and both ends; in a wide range above 0 also a
-    number near its low end. Numbers are whole where both ends are; else some are, as eps = 1 and softcap = 50.
+    number near its low end. Numbers are whole where both ends are; else some are, as eps = 1 and softcap = 50. also:
+    numbers of the range that a file may treat apart, as a window of whole blocks.
 
     Raises ValueError where low is not below high.
     """
@@ -235,7 +238,8 @@ def between(low: float, high: float) -> Promised:
     near = [Between(low, NEAR * low)] if low > 0 and NEAR**2 * low < high else []
     least, most = math.ceil(low), math.floor(high)
     of_ints = [Between(least, most)] if least < most and not (isinstance(low, int) and isinstance(high, int)) else []
-    kinds: list[Kind] = [Between(low, high), FixedNumber(high), *near, *of_ints, FixedNumber(low)]
+    own = map(FixedNumber, also)
+    kinds: list[Kind] = [Between(low, high), FixedNumber(high), *near, *of_ints, *own, FixedNumber(low)]
     return Promised((), (drawn_layouts.contiguous,), tuple(kinds))
 
 
@@ -256,6 +260,13 @@ class DrawnCall:
     constants: dict[str, int] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier argument that it is as well
     parts: dict[str, str] = field(default_factory=dict)  # an argument, and the earlier argument whose elements it sees
+    places: dict[str, int] = field(default_factory=dict)  # elements from the first of that argument to such a part
+
+    @property
+    def belongs_together(self) -> bool:
+        """True where sizes fit what else the call has, as the lengths of its sequences, and may not change alone."""
+        stated = any(isinstance(kind, OfSequences) and kind.lengths for kind in self.values.values())
+        return bool(self.same or self.parts) or stated
 
 
 @dataclass(frozen=True)
@@ -288,7 +299,7 @@ class StatedPromise:
             return data
         data = data.of(promised.dtype) if promised.dtype else data
         same, part = call.same.get(name, ""), call.parts.get(name, "")
-        return replace(data, layout=call.layouts[origin], same_as=same, part_of=part)
+        return replace(data, layout=call.layouts[origin], same_as=same, part_of=part, part_at=call.places.get(name, 0))
 
 
 def with_numbers(call: DrawnCall, numbers: random.Random) -> DrawnCall:

@@ -1,7 +1,8 @@
-"""Calls in which one input is a part of another's memory: the two begin at one address and differ in strides or shape.
+"""Calls in which one input is a part of another's memory: the two differ in strides or shape, and begin at one address,
+or the part begins further on.
 
-They show what a host function does where two addresses are equal. Each element of the part is an element of the whole
-too, so a kernel may read it through either argument.
+They show what a host function does where two addresses are equal, or near. Each element of the part is an element of
+the whole too, so a kernel may read it through either argument.
 """
 
 from __future__ import annotations
@@ -27,12 +28,16 @@ Sizes = dict[str, int]
 
 @dataclass(frozen=True)
 class SharedView:
-    """Sizes and layouts of a call in which the argument `part` sees elements of the argument `whole`."""
+    """Sizes and layouts of a call in which the argument `part` sees elements of the argument `whole`.
+
+    at: elements from the first of the whole to the first of the part.
+    """
 
     whole: str
     part: str
     sizes: Sizes
     layouts: dict[str, Layout]
+    at: int = 0
 
 
 def shared_views(promise: StatedPromise, numbers: random.Random) -> list[SharedView]:
@@ -42,8 +47,8 @@ def shared_views(promise: StatedPromise, numbers: random.Random) -> list[SharedV
     inputs = [name for name, argument in promise.arguments.items() if _may_share(argument)]
     for whole, part in combinations(inputs, 2):
         if promise.arguments[whole].dtype == promise.arguments[part].dtype:
-            for sizes, of_whole, of_part in _ways(promise, whole, part, numbers):
-                views.append(SharedView(whole, part, sizes, {whole: of_whole, part: of_part}))
+            for sizes, of_whole, of_part, at in _ways(promise, whole, part, numbers):
+                views.append(SharedView(whole, part, sizes, {whole: of_whole, part: of_part}, at))
     shuffled = numbers.sample(views, len(views))
     higher = [view for view in shuffled if len(promise.arguments[view.part].shape) > 2]
     others = [view for view in shuffled if view not in higher]
@@ -66,27 +71,32 @@ def _may_share(argument: Promised) -> bool:
     return isinstance(data, Data) and not (data.is_output or data.together or data.made_by)
 
 
-Way = tuple[Sizes, Layout, Layout]
+Way = tuple[Sizes, Layout, Layout, int]
 
 
 def _ways(promise: StatedPromise, whole: str, part: str, numbers: random.Random) -> Iterator[Way]:
-    """Yields the sizes of a call, the layout of the whole, and that of the part in the memory of the whole."""
+    """Yields the sizes of a call, the layout of the whole, that of the part in the memory of the whole, and where it
+    begins there."""
     first, second = promise.arguments[whole], promise.arguments[part]
     rank = len(second.shape)
     if len(first.shape) == rank >= 2:
         yield from _squares(promise, whole, part, numbers)
-    elif len(first.shape) == 2 > rank and first.shape[-1] == second.shape[0]:  # the first row
+    elif len(first.shape) == 2 > rank and first.shape[-1] == second.shape[0]:  # the first row, or another one
         sizes = _sizes(promise, numbers)
-        yield sizes, CONTIGUOUS, CONTIGUOUS
+        yield sizes, CONTIGUOUS, CONTIGUOUS, 0
+        if drawn_layouts.begins_later in second.families:  # at any address
+            sizes, rows = _sizes(promise, numbers), numbers.randint(2, 5)
+            sizes |= {first.shape[0]: rows}
+            yield sizes, CONTIGUOUS, CONTIGUOUS, numbers.randint(1, rows - 1) * sizes[second.shape[0]]
         if drawn_layouts.transposed in first.families and drawn_layouts.every_second in second.families:
             rows = numbers.randint(2, 5)
-            yield sizes | {first.shape[0]: rows}, layouts.transposed(), layouts.every(rows, 1)
+            yield sizes | {first.shape[0]: rows}, layouts.transposed(), layouts.every(rows, 1), 0
     elif len(first.shape) == rank == 1 and first.shape != second.shape and _are_names(promise, first, second):
         (of_whole,), (of_part,) = first.shape, second.shape
         sizes = _sizes(promise, numbers)
         steps = 2 if drawn_layouts.every_second in second.families else 1
         sizes[of_part] = min(promise.sizes[of_part].most, (sizes[of_whole] + steps - 1) // steps)
-        yield sizes, CONTIGUOUS, layouts.every(2, 1) if steps > 1 else CONTIGUOUS
+        yield sizes, CONTIGUOUS, layouts.every(2, 1) if steps > 1 else CONTIGUOUS, 0
 
 
 def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Random) -> Iterator[Way]:
@@ -102,9 +112,10 @@ def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Rand
         return
     rank = len(second.shape)
     if rank == 2:
-        yield sizes, CONTIGUOUS, CONTIGUOUS
+        yield sizes, CONTIGUOUS, CONTIGUOUS, 0
     if drawn_layouts.transposed in second.families and shapes[0][0] == shapes[0][1] > 1:
-        yield sizes, CONTIGUOUS, layouts.transposed() if rank == 2 else layouts.stored_as(1, 0, *range(2, rank))
+        turned = layouts.transposed() if rank == 2 else layouts.stored_as(1, 0, *range(2, rank))
+        yield sizes, CONTIGUOUS, turned, 0
 
 
 def _sizes(promise: StatedPromise, numbers: random.Random) -> Sizes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from grader.course.promise import Between, DrawnCall, Kind, StatedPromise
+from grader.course.promise import Between, DrawnCall, Kind, OfSequences, StatedPromise
 
 
 def simpler(promise: StatedPromise, call: DrawnCall) -> Iterator[DrawnCall]:
@@ -14,11 +14,12 @@ def simpler(promise: StatedPromise, call: DrawnCall) -> Iterator[DrawnCall]:
     plain = {name: argument.plain_layout for name, argument in promise.arguments.items()}
     strided = [name for name, layout in call.layouts.items() if layout != plain[name]]
     ordinary = {name: argument.values[0] for name, argument in promise.arguments.items()}
-    unusual = [name for name, kind in call.values.items() if kind is not ordinary[name] and _is_a_kind(ordinary[name])]
+    kinds = {name: kind for name, kind in call.values.items() if not (isinstance(kind, OfSequences) and kind.lengths)}
+    unusual = [name for name, kind in kinds.items() if kind is not ordinary[name] and _is_a_kind(ordinary[name])]
     if call.same:
         yield replace(call, same={})
     if call.parts:
-        yield replace(call, parts={})
+        yield replace(call, parts={}, places={})
     else:
         yield from _plainer(call, "layouts", strided, plain.get)
     yield from _plainer(call, "values", unusual, lambda name: ordinary[name])
@@ -26,7 +27,7 @@ def simpler(promise: StatedPromise, call: DrawnCall) -> Iterator[DrawnCall]:
         yield replace(call, constants={})
     if call.dtype != promise.dtypes[0]:
         yield replace(call, dtype=promise.dtypes[0])
-    if call.parts or call.same:  # a part has to stay within the other one's memory, and one tensor has one shape
+    if call.belongs_together:  # a part has to stay within the other one's memory, and one tensor has one shape
         return
     for smaller in (lambda size: 1, lambda size: size // 2, lambda size: size - 1):
         for name, size in call.sizes.items():

@@ -61,11 +61,13 @@ class Trial:
         return arguments
 
     @property
-    def begins(self) -> dict[str, str]:
-        """The arguments that are another argument too, or a part of it, each with the argument at whose address it
-        begins."""
-        named = zip(self.arguments, self.data)
-        return {name: data.same_as or data.part_of for name, data in named if isinstance(data, Data) and data.is_shared}
+    def begins(self) -> dict[str, tuple[str, int]]:
+        """The arguments that are another argument too, or a part of it, each with that argument, and how many bytes
+        behind its address it begins."""
+        named = [(name, one) for name, one in zip(self.arguments, self.data) if isinstance(one, Data) and one.is_shared]
+        return {
+            name: (one.same_as or one.part_of, one.part_at * one.dtype_in(self.dtype).itemsize) for name, one in named
+        }
 
     @property
     def with_plain_layouts(self) -> Trial:

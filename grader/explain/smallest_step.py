@@ -27,6 +27,10 @@ def smallest_step(right: Sequence[Trial], wrong: Sequence[Trial]) -> Said | None
     return SmallestStep.STEP(right=one.data_label, wrong=other.data_label)
 
 
+def _memory_of(data: Data) -> tuple[str, str, int]:
+    return data.same_as, data.part_of, data.part_at
+
+
 def _distance(one: Trial, other: Trial) -> tuple[int, int] | None:
     """Returns how far two calls lie apart, a change of sizes first; None where they differ in several respects, or a
     learner would read no difference."""
@@ -41,7 +45,7 @@ def _distance(one: Trial, other: Trial) -> tuple[int, int] | None:
             continue
         sizes |= {(a, b) for a, b in zip(mine.shape, theirs.shape) if a != b}
         layouts |= mine.layout != theirs.layout
-        values |= (mine.steps, mine.same_as, mine.part_of) != (theirs.steps, theirs.same_as, theirs.part_of)
+        values |= (mine.steps, *_memory_of(mine)) != (theirs.steps, *_memory_of(theirs))
     if len(sizes) + layouts + values != 1:
         return None
     return (0, abs(next(iter(sizes))[0] - next(iter(sizes))[1])) if sizes else (1 + values, 0)

@@ -70,6 +70,10 @@ class Values(Sentence):
         "Right for tensors of their own, wrong where {part} begins at the address of {whole}: an address tells neither "
         "strides nor shape."
     )
+    ONE_MEMORY = (
+        "Right for tensors of their own, wrong where {part} lies within the memory of {whole}: an address tells "
+        "neither strides nor shape."
+    )
 
     ROUNDED_TO_FP16 = "Digits are lost on the way: errors are about the rounding of fp16."
     LIKE_FP16 = (
@@ -253,8 +257,9 @@ def _layout(evidence: Compared) -> Verdict | None:
     if evidence.formula_is_right or not evidence.needs_plain_layouts:
         return None
     if evidence.trial.begins:
-        part, whole = next(iter(evidence.trial.begins.items()))
-        return failed(Cause.STRIDE_IGNORED, Values.ONE_ADDRESS(part=part, whole=whole), kind="guess")
+        part, (whole, behind) = next(iter(evidence.trial.begins.items()))
+        said = (Values.ONE_MEMORY if behind else Values.ONE_ADDRESS)(part=part, whole=whole)
+        return failed(Cause.STRIDE_IGNORED, said, kind="guess")
     strided = [name for name, tensor in evidence.tensors if not tensor.is_contiguous()]
     line = the_only(map(evidence.line_without_strides, strided))
     said = Values.STRIDE_IGNORED(names=in_words(strided))

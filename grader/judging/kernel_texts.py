@@ -25,7 +25,7 @@ def record_call(request: RecordRequest, process: SubmissionProcess, front_end: F
     """
     try:
         call = process.ask(request.to_json(), b"", limit, lambda header, _: read_recorded(header, request.arguments))
-        accept_multiples(call, {*request.begins, *request.begins.values()})
+        accept_multiples(call, {*request.begins, *(name for name, _ in request.begins.values())})
     except BadPlan as refused:
         return RecordedCall(error=Failure("not-recordable", message=str(refused)))
     add_texts(call, lambda recipe: front_end.text(recipe, request.small_dots, request.constants))

@@ -23,7 +23,7 @@ from grader.numerics.poison import poison_
 # Draws whose elements are independent. ("below" puts two fixed values in, which does not matter in a large tensor.)
 ONE_BY_ONE = ("normal", "uniform", "integers", "level", "whole", "below", "bits")
 TOGETHER = ("slots", "paged table", "paged lengths")  # draws whose elements differ from each other, of small tensors
-BY_ROWS = ("leading", "amid", "whole rows")  # changes that look at whole rows
+BY_ROWS = ("leading", "amid", "whole rows", "last row")  # changes that look at whole rows
 OF_ALL = -1  # the place that gives all arguments drawn together the same seed
 
 
@@ -33,7 +33,8 @@ class Data:
 
     `steps`: a draw of DRAWS, then changes of CHANGES, each a name and its numbers. No step: an output, left as poison.
     `about`: what a learner reads of the values where they are unusual. `same_as`: the argument that this argument is
-    too. `part_of`: the argument whose elements this argument sees, from the first on, in its own strides. `dtype`: the
+    too. `part_of`: the argument whose elements this argument sees, in its own strides, from element `part_at` on of its
+    memory, counted from its first element. `dtype`: the
     argument's own, whatever the dtype of the run; "" for the run's. `together`: its draw knows what other arguments of
     the call draw, as it gets the same seed. `made_by`: see `arguments.made`.
     """
@@ -44,6 +45,7 @@ class Data:
     about: str = ""
     same_as: str = ""
     part_of: str = ""
+    part_at: int = 0
     dtype: str = ""
     together: bool = False
     made_by: Callable[..., torch.Tensor] | None = None
@@ -76,7 +78,7 @@ class Data:
             return other
         strides, _ = self.layout.strides(self.shape)
         view = self.shape_on(other.device, other.dtype)
-        return view.copy_(other.as_strided(self.shape, strides, other.storage_offset()))
+        return view.copy_(other.as_strided(self.shape, strides, other.storage_offset() + self.part_at))
 
     def of(self, dtype: str) -> Data:
         """Returns the data set with this dtype in every run: a table in "float32" among halves, indices in "int64"."""
@@ -89,7 +91,7 @@ class Data:
     @property
     def in_plain_layout(self) -> Data:
         """The same data set, contiguous and with memory of its own."""
-        return replace(self, layout=CONTIGUOUS, same_as="", part_of="")
+        return replace(self, layout=CONTIGUOUS, same_as="", part_of="", part_at=0)
 
     def transposed(self, multiple: int = 1) -> Data:
         """Returns the same matrix, stored column by column: strides (1, M), or with columns that begin at multiples of
@@ -130,9 +132,10 @@ class Data:
     def label(self) -> str:
         size = " x ".join(map(str, self.shape)) or "one number"
         parts = [short_name(self.dtype), self.layout.name, self.about]
-        parts += [f"from the first element of {self.part_of} on"] if self.part_of else []
-        label = f"{self.same_as} itself" if self.same_as else ", ".join(filter(None, parts))
-        return f"{size} ({label})" if label else size
+        first = f"element {self.part_at}" if self.part_at else "the first element"
+        parts += [f"from {first} of {self.part_of} on"] if self.part_of else []
+        said = f"{self.same_as} itself" if self.same_as else ", ".join(filter(None, parts))
+        return f"{size} ({said})" if said else size
 
     @property
     def leaves_no_hole(self) -> bool:
@@ -303,6 +306,11 @@ def leading(value: float, data: Data) -> Data:
 def first_row(value: float, data: Data) -> Data:
     """Returns `data` with the first row of each matrix replaced by `value`."""
     return data.then("first row", value)
+
+
+def last_row(value: float, data: Data) -> Data:
+    """Returns `data` with the last row of each matrix replaced by `value`: of many rows, the end that is left out."""
+    return data.then("last row", value)
 
 
 def amid(value: float, data: Data) -> Data:

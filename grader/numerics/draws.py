@@ -219,6 +219,12 @@ def _first_row(values: torch.Tensor, _: torch.Generator, value: float) -> torch.
     return values
 
 
+def _last_row(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
+    values = values.clone()
+    values[..., -1:, :] = value
+    return values
+
+
 def _amid(values: torch.Tensor, _: torch.Generator, value: float) -> torch.Tensor:
     values, quarter = values.clone(), values.shape[-1] // 4
     values[..., quarter : values.shape[-1] - quarter] = value
@@ -245,5 +251,6 @@ CHANGES: dict[str, Callable[[torch.Tensor, torch.Generator, float], torch.Tensor
     "amid": _amid,
     "last": _last,
     "first row": _first_row,
+    "last row": _last_row,
     "whole rows": _whole_rows,
 }

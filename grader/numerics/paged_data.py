@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data
-from grader.numerics.paged_draws import KEYS, ORDINARY, SINK, VALUES, step
+from grader.numerics.paged_draws import HEAVY_END, KEYS, ORDINARY, SINK, VALUES, step
 
 Paged = tuple[Data, Data, Data, Data]
 
@@ -56,10 +56,14 @@ def lengths_stated(stated: DataOrNumber) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class OfSequences:
-    """Kind of values: the data set of `in_pages` at this place among its four, with lengths that are drawn."""
+    """Kind of values: the data set of `in_pages` at this place among its four, with these lengths, or with lengths that
+    are drawn. heavy_end: see HEAVY_END; of the values alone.
+    """
 
     place: int
     sizes: tuple[str, str, str, str]  # the names of B, T, P and page
+    heavy_end: bool = False
+    lengths: tuple[int, ...] = ()
 
     @property
     def is_cache(self) -> bool:
@@ -80,6 +84,6 @@ class OfSequences:
 
         def data(*shape: int) -> Data:
             rows = shape if self.is_cache else (P, page, 1, 1)
-            return paged(rows, B, T)[self.place]
+            return paged(rows, B, T, self.lengths, HEAVY_END if self.heavy_end else ORDINARY)[self.place]
 
         return data

@@ -15,8 +15,11 @@ import torch
 NO_PAGES = (-1, 900_001)  # what a table holds past a sequence's last page
 SHARE_EMPTY = 0.15  # of drawn lengths: this share is 0
 KEYS, VALUES = 0, 1  # the two caches
-ORDINARY, SINK = 0, 1  # values: normal; or the first key of each sequence wins, and its value is 0
+# Values: normal; or the first key of each sequence wins, and its value is 0; or the last key's value is so large that
+# it counts among thousands of others.
+ORDINARY, SINK, HEAVY_END = range(3)
 SINK_KEY = 1.75  # with queries near 1 and other keys near 0
+HEAVY = 8000.0  # as a value: counts among 2**17 others
 
 Step = tuple[str, *tuple[float, ...]]  # a draw or a change by its name, and its numbers
 
@@ -46,6 +49,12 @@ class Sequences:
     lengths: torch.Tensor
     table: torch.Tensor
     holds: torch.Tensor
+
+    @property
+    def last_rows(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The page and the row of the last key, for each sequence that has a key."""
+        last, (_, page) = self.lengths[self.lengths > 0] - 1, self.holds.shape
+        return self.table[self.lengths > 0].gather(1, last[:, None] // page)[:, 0], last % page
 
     @property
     def first_rows(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -118,6 +127,8 @@ def drawn_rows(
     if kind == SINK:
         values = values if which == VALUES else values.mul_(0.1)
         values[drawn.first_rows] = 0.0 if which == VALUES else SINK_KEY
+    if (which, kind) == (VALUES, HEAVY_END):
+        values[drawn.last_rows] = HEAVY
     return values.masked_fill_(~drawn.holds[..., None, None], torch.nan)
 
 

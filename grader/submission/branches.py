@@ -10,12 +10,24 @@ import ast
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from grader.numerics.call_facts import CallFacts
-from grader.submission.expression_values import UNKNOWN, Binding, Budget, NamesAt, Reading, is_number
+from grader.submission.expression_values import (
+    BY_NAME,
+    OF_TWO,
+    OPERATOR,
+    UNKNOWN,
+    Binding,
+    Budget,
+    NamesAt,
+    Reading,
+    is_number,
+    is_of_a_number,
+)
 
 MOST_BRANCHES = 200
 MOST_CALLS = 8  # of functions within functions
@@ -55,10 +67,10 @@ class Branch:
         """
         reading, count = Reading(facts, self.budget), np.int64(0)
         with np.errstate(all="ignore"):
-            for condition in self.conditions:
-                value = reading.value(condition.node, condition.scope)
-                if is_number(value):
-                    count = count + (np.asarray(value, bool) != condition.holds)
+            for one in self.conditions:
+                value = reading.value(one.node, one.scope)
+                if is_number(value) or value is None:
+                    count = count + (np.asarray(value, bool) != one.holds)
         return count
 
 
@@ -102,7 +114,7 @@ class _Branches:
         self._of_block(function.body, NamesAt(names, self._module), under, depth)
 
     def _of_block(self, block: Sequence[ast.stmt], scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
-        for statement in block:
+        for statement in _without_match(block):
             self._nodes += 1
             if self._is_enough:
                 return
@@ -139,22 +151,28 @@ class _Branches:
         return under, changed
 
     def _of_expression(self, node: ast.expr, scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
-        for inner in ast.walk(node):
+        """Looks through an expression; in parts that are evaluated under conditions of their own, under these, too."""
+        left: list[tuple[ast.AST, tuple[Needed, ...]]] = [(node, under)]
+        while left:
+            one, own = left.pop()
             self._nodes += 1
             if self._is_enough:
                 return
-            if isinstance(inner, ast.Compare | ast.BoolOp):
-                self._both_ways(inner, scope, under)
-            elif isinstance(inner, ast.IfExp):
-                self._both_ways(inner.test, scope, under)
-            elif isinstance(inner, ast.Call):
-                self._of_call(inner, scope, under, depth)
+            if isinstance(one, ast.Compare | ast.BoolOp):
+                self._both_ways(one, scope, own)
+            elif isinstance(one, ast.IfExp):
+                self._both_ways(one.test, scope, own)
+            elif isinstance(one, ast.Call):
+                self._of_call(one, scope, own, depth)
+            left += _parts(one, scope, own)
 
     def _of_call(self, call: ast.Call, scope: NamesAt, under: tuple[Needed, ...], depth: int) -> None:
         launched = call.func.value if isinstance(call.func, ast.Subscript) else call.func
         name = launched.attr if isinstance(launched, ast.Attribute) else getattr(launched, "id", "")
         if name in CHOOSE and len(call.args) == 2:
             self._both_ways(ast.Compare(call.args[0], [ast.Lt()], [call.args[1]]), scope, under)
+        if name in OF_TWO or is_of_a_number(call):
+            self._both_ways(call, scope, under)
         function = self._functions.get(name)
         if function is not None and depth < MOST_CALLS and not self._is_enough:
             self._nodes += len(_parameters(function))  # each gets a binding, in each call
@@ -176,6 +194,53 @@ def _conditions(node: ast.expr, scope: NamesAt, holds: bool) -> list[Needed]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd if holds else ast.BitOr):
         return [condition for part in (node.left, node.right) for condition in _conditions(part, scope, holds)]
     return [Needed(node, scope, holds)]
+
+
+def _parts(node: ast.AST, scope: NamesAt, under: tuple[Needed, ...]) -> Iterator[tuple[ast.AST, tuple[Needed, ...]]]:
+    """Yields the parts of an expression, each with the conditions under which it is evaluated: of `a and b`, b where a
+    holds."""
+    if isinstance(node, ast.BoolOp):
+        for part in node.values:
+            yield part, under
+            if len(under) < MOST_CONDITIONS:
+                under = (*under, *_conditions(part, scope, isinstance(node.op, ast.And)))
+    elif isinstance(node, ast.IfExp):
+        yield node.test, under
+        yield node.body, (*under, *_conditions(node.test, scope, True))
+        yield node.orelse, (*under, *_conditions(node.test, scope, False))
+    else:
+        yield from ((part, under) for part in ast.iter_child_nodes(node))
+
+
+def _without_match(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yields the statements, each `match` as the `if`, `elif` and `else` that mean the same."""
+    for statement in block:
+        if not isinstance(statement, ast.Match):
+            yield statement
+            continue
+        rest: list[ast.stmt] = []
+        for case in reversed(statement.cases):
+            tests = [one for one in (_asked(statement.subject, case.pattern), case.guard) if one is not None]
+            test = ast.BoolOp(ast.And(), tests) if len(tests) > 1 else tests[0] if tests else None
+            rest = list(case.body) if test is None else [ast.If(test, case.body, rest)]
+        yield from rest
+
+
+def _asked(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:
+    """Returns what a pattern asks of the subject; None where it asks nothing. What is not read has no value."""
+    if isinstance(pattern, ast.MatchValue):
+        return ast.Compare(subject, [ast.Eq()], [pattern.value])
+    if isinstance(pattern, ast.MatchSingleton):
+        return ast.Compare(subject, [ast.Is()], [ast.Constant(pattern.value)])
+    if isinstance(pattern, ast.MatchAs):
+        return _asked(subject, pattern.pattern) if pattern.pattern else None
+    several = getattr(pattern, "patterns", [])
+    if isinstance(pattern, ast.MatchOr):
+        asked = [_asked(subject, one) or ast.Constant(True) for one in several]
+        return ast.BoolOp(ast.Or(), asked)
+    parts = subject.elts if isinstance(subject, ast.Tuple) and len(subject.elts) == len(several) else []
+    found = [one for part, own in zip(parts, several) if (one := _asked(part, own)) is not None]
+    return ast.BoolOp(ast.And(), [*found, ast.Constant(True)]) if parts else ast.Name("_")
 
 
 def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
@@ -259,6 +324,8 @@ def _assigned(statement: ast.stmt, scope: NamesAt, replaceable: bool = False) ->
 
     replaceable: whether a call may replace their numbers.
     """
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        yield from _imported(statement)
     value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     for target in targets:
@@ -268,6 +335,19 @@ def _assigned(statement: ast.stmt, scope: NamesAt, replaceable: bool = False) ->
             yield target.id, _unknown
         elif isinstance(target, ast.Tuple):
             yield from _unpacked(target, value, scope, replaceable)
+
+
+def _imported(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Binding]]:
+    """Yields the names that an import gives to the module operator, or to its functions."""
+    for one in statement.names:
+        of_module = isinstance(statement, ast.ImportFrom) and statement.module == "operator"
+        value = BY_NAME.get(one.name, UNKNOWN) if of_module else OPERATOR if one.name == "operator" else UNKNOWN
+        if value is not UNKNOWN:
+            yield one.asname or one.name, partial(_same, value)
+
+
+def _same(value: Any, reading: Reading) -> Any:
+    return value
 
 
 def _unpacked(

@@ -12,6 +12,7 @@ import operator
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ MOST_SHIFT = 40
 MOST_ITEMS = 100  # of a tuple, and arguments of a call
 MOST_DIMENSIONS = 8  # of a tensor that the file makes
 MOST_DEPTH = 60  # expressions within expressions, and names for names
+OPERATOR = "module operator"  # what a name stands for that is bound to this module
 DTYPES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1,
           "uint8": 1}  # fmt: skip  # bytes of an element
 
@@ -36,6 +38,11 @@ COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.eq, ast.IsNot: operator.ne,
 }  # fmt: skip
+
+OF_TWO = "gt", "ge", "lt", "le", "eq", "ne"  # comparisons, by their names in the module operator
+BY_NAME: dict[str, Callable[[Any, Any], Any]] = {
+    name: getattr(operator, name) for name in (*OF_TWO, "mod", "floordiv", "add", "sub", "mul")
+}
 
 Binding = Callable[["Reading"], Any]  # what a name stands for, in a call
 
@@ -82,7 +89,7 @@ class Reading:
 
     def value(self, node: ast.AST, scope: NamesAt) -> Any:
         """Returns the value of an expression: a number, a bool, an array of these, a text, None, a tuple, a tensor's
-        facts, or UNKNOWN. Raises OutOfBudget."""
+        facts, a function of BY_NAME, or UNKNOWN. Raises OutOfBudget."""
         self.budget.spend()
         read = READERS.get(type(node))
         if read is None or self._depth > MOST_DEPTH:
@@ -146,6 +153,8 @@ def _attribute(reading: Reading, node: ast.Attribute, scope: NamesAt) -> Any:
     if node.attr in DTYPES:
         return node.attr
     value = reading.value(node.value, scope)
+    if isinstance(value, str) and value == OPERATOR:
+        return BY_NAME.get(node.attr, UNKNOWN)
     if isinstance(value, TensorFacts):
         attributes = {"shape": value.shape, "dtype": value.dtype or UNKNOWN, "ndim": len(value.shape)}
         return attributes.get(node.attr, UNKNOWN)
@@ -184,7 +193,12 @@ def _comparison(reading: Reading, node: ast.Compare, scope: NamesAt) -> Any:
     values = [reading.value(part, scope) for part in (node.left, *node.comparators)]
     holds: Any = True
     for op, left, right in zip(node.ops, values, values[1:]):
-        if type(op) not in COMPARISONS or not _can_be_compared(left, right):
+        if type(op) not in COMPARISONS:
+            return UNKNOWN
+        if _is_one_none(op, left, right):
+            holds = np.logical_and(holds, isinstance(op, ast.IsNot | ast.NotEq))
+            continue
+        if not _can_be_compared(left, right):
             return UNKNOWN
         if type(left) is tuple:
             if not isinstance(op, ast.Eq | ast.NotEq):
@@ -192,6 +206,12 @@ def _comparison(reading: Reading, node: ast.Compare, scope: NamesAt) -> Any:
             left, right = _are_equal(left, right), True
         holds = np.logical_and(holds, COMPARISONS[type(op)](left, right))
     return holds
+
+
+def _is_one_none(op: ast.cmpop, left: Any, right: Any) -> bool:
+    """Returns whether two values are asked to be the same, and one of them, of a known value, is None."""
+    asked = isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq)
+    return asked and left is not UNKNOWN and right is not UNKNOWN and (left is None) != (right is None)
 
 
 def _are_equal(left: tuple[Any, ...], right: tuple[Any, ...]) -> Any:
@@ -209,14 +229,20 @@ def _can_be_compared(left: Any, right: Any) -> bool:
 
 
 def _joined(reading: Reading, node: ast.BoolOp, scope: NamesAt) -> Any:
-    """Returns the truth of `and` and `or`; it may be known where some of its parts are not."""
+    """Returns the part that `and` or `or` chooses; where some are not known, its truth, if the others decide it."""
     decides = isinstance(node.op, ast.Or)
-    join = np.logical_or if decides else np.logical_and
-    values = [reading.value(part, scope) for part in node.values]
+    values = [reading.value(one, scope) for one in node.values]
     known = [value for value in values if is_number(value) or value is None]
     if len(known) == len(values):
-        return join.reduce(np.broadcast_arrays(*(np.asarray(value, bool) for value in known)))
+        return reduce(partial(_chosen, decides), values)
     return decides if any(bool(np.all(np.asarray(value, bool) == decides)) for value in known) else UNKNOWN
+
+
+def _chosen(decides: bool, one: Any, other: Any) -> Any:
+    truth = np.asarray(one, bool)
+    if not truth.ndim:
+        return one if bool(truth) == decides else other
+    return UNKNOWN if other is None else np.where(truth == decides, one, other)
 
 
 def _choice(reading: Reading, node: ast.IfExp, scope: NamesAt) -> Any:
@@ -244,7 +270,23 @@ def _call(reading: Reading, node: ast.Call, scope: NamesAt) -> Any:
         return OF_TENSORS[name](value, *arguments) if isinstance(value, TensorFacts) else UNKNOWN
     if name in FUNCTIONS and arguments and all(map(is_number, arguments)):
         return FUNCTIONS[name](*arguments)
-    return UNKNOWN
+    if isinstance(node.func, ast.Attribute) and is_of_a_number(node):
+        return BY_NAME[name.strip("_")](*_numbers(reading.value(node.func.value, scope), *arguments))
+    function = reading.value(node.func, scope)
+    return function(*_numbers(*arguments)) if callable(function) else UNKNOWN
+
+
+def is_of_a_number(call: ast.Call) -> bool:
+    """Returns whether a call is an operator in the form of a method, as N.__gt__(1000)."""
+    name = getattr(call.func, "attr", "")
+    return name.startswith("__") and name.strip("_") in BY_NAME
+
+
+def _numbers(one: Any, other: Any) -> tuple[Any, Any]:
+    """Returns both; raises TypeError unless they are numbers."""
+    if not (is_number(one) and is_number(other)):
+        raise TypeError("not two numbers")
+    return one, other
 
 
 def _size(x: TensorFacts, dimension: int | None = None) -> Any:

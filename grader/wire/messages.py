@@ -126,9 +126,9 @@ class RecordRequest:
 
     `arguments` are the tensors among the call's arguments; `numbers` are the others, each [position among all
     arguments, value], where a value is a bool, a whole number, or a finite float. `constants` are module constants to
-    replace, where the file has them, and MULTIPROCESSORS and CAPABILITY. `begins`: arguments that begin at the address
-    of an earlier argument, by their names: host code sees one storage, though each has its own bytes here, which
-    nothing writes.
+    replace, where the file has them, and MULTIPROCESSORS and CAPABILITY. `begins`: arguments that lie in the memory of
+    an earlier argument, by their names, each with the earlier one's name, and how many bytes behind its address it
+    begins: host code sees such addresses, though each has its own bytes here, which nothing writes.
     """
 
     entry: str
@@ -136,7 +136,7 @@ class RecordRequest:
     constants: dict[str, int] = field(default_factory=dict)
     numbers: list[list[Any]] = field(default_factory=list)
     small_dots: bool = False  # tl.dot takes tiles that no GPU's units take: examples are to be read, and run nowhere
-    begins: dict[str, str] = field(default_factory=dict)
+    begins: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def to_json(self) -> JsonObject:
         return {"kind": "record", **vars(self), "arguments": [spec.to_json() for spec in self.arguments]}

@@ -109,6 +109,12 @@ def test_the_first_call_has_ordinary_values_and_elements_of_their_own_and_a_seed
         assert toward("N == 4321", seed) == (calls, [first, *others])
 
 
+def test_the_first_call_has_several_blocks_of_the_other_sizes_where_there_is_room():
+    for seed in range(5):
+        _, (first, *_) = toward("N == 4321", seed)
+        assert first.sizes["N"] == 4321 and first.sizes["M"] > 2 * 8
+
+
 @pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
 def test_a_solution_is_judged_in_no_more_calls(folder):
     module = load_test_file(folder)

@@ -31,7 +31,7 @@ def test_numbers_of_a_file_that_are_too_large_for_calls_in_full_bring_large_ones
     plain, calls = (large_calls(a_promise(), seed, "test", 32, numbers) for numbers in ([], [8, 200, 1 << 19]))
     assert calls[: len(plain)] == plain and [call.number for call in calls] == list(range(33, 33 + len(calls)))
     around = [call.sizes for call in calls[len(plain) :]]
-    assert sorted(min(sizes.values()) for sizes in around) == [1] * 4 and len(around) == 4
+    assert all(min(sizes.values()) <= 2 for sizes in around) and len(around) == 4
     near = [size - (1 << 19) for sizes in around for size in [max(sizes.values())]]
     assert sum(abs(past) <= 1 for past in near) == 2 and all(-1 <= past <= FEW_BLOCKS * 64 for past in near)
     assert all(call.dtype == "float32" for call in calls[len(plain) :])

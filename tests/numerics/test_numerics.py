@@ -19,6 +19,7 @@ from grader.numerics.data_sets import (
     generator_for,
     indices,
     integers,
+    last_row,
     normal,
     one_hot,
     output,
@@ -373,6 +374,8 @@ def test_a_column_falls_and_a_first_row_is_replaced():
     assert values[1, :, 2].tolist() == [100, 50, 0, -50, -100]
     values = drawn(first_row(7, normal(2, 4, 3)))
     assert bool((values[:, 0] == 7).all()) and not bool((values[:, 1:] == 7).any())
+    values = drawn(last_row(7, normal(2, 4, 3)))
+    assert bool((values[:, -1] == 7).all()) and not bool((values[:, :-1] == 7).any())
 
 
 @pytest.mark.parametrize("out", [torch.nan, 0.0])

@@ -78,12 +78,17 @@ def test_drawn_lengths_need_the_last_column_once(seed):
 
 def test_kinds_of_values_know_the_sizes_of_a_call():
     sizes = dict(B=4, T=3, P=12, page=5)
-    kinds = of_sequences("B", "T", "P", "page")
+    *kinds, heavy_end = of_sequences("B", "T", "P", "page")
     shapes = (12, 5, 2, 8), (12, 5, 2, 8), (4, 3), (4,)
     data = tuple(kind.within(sizes)(*shape) for kind, shape in zip(kinds, shapes))
     assert [one.shape for one in data] == list(shapes) and lengths_stated(data[3]) == ()
     k, _, table, lengths = drawn(data)
     assert torch.equal(k.isnan()[..., 0, 0], ~is_key(table, lengths, 12, 5))
+    known = tuple(replace(kind, lengths=(7, 0, 15, 3)) for kind in (*kinds, heavy_end))
+    data = tuple(kind.within(sizes)(*shape) for kind, shape in zip(known, (*shapes, shapes[1])))
+    _, _, table, lengths, v = drawn(data)
+    assert lengths.tolist() == [7, 0, 15, 3]
+    assert [v[table[b, (n - 1) // 5], (n - 1) % 5].unique().item() for b, n in ((0, 7), (2, 15), (3, 3))] == [8000] * 3
 
 
 def test_a_trial_and_its_json_draw_the_same():

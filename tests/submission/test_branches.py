@@ -108,6 +108,45 @@ def test_a_condition_of_the_host_function_is_read(condition):
     assert not least_missing(host=host, shape=(30, 100)) and least_missing(host=host, shape=(5, 78))
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "operator.gt(x.size(1), 80)", "op.ge(x.size(1), 81)", "larger(x.size(1), 80)", "x.size(1).__gt__(80)",
+        "operator.eq(operator.mod(x.size(1), 50), 0)", "compare(x.size(1), 80)",
+    ],
+)  # fmt: skip
+def test_functions_of_operator_are_read_by_any_name(condition):
+    names = "import operator, operator as op\n    from operator import gt as larger\n    compare = operator.gt\n    "
+    host = f"{names}if {condition}:\n        z = x"
+    assert not least_missing(host=host, shape=(30, 100)) and least_missing(host=host, shape=(5, 78))
+
+
+def test_a_comparison_by_a_function_is_a_branch_wherever_it_stands():
+    branches = branches_of(ast.parse("def f(x):\n    return [x, 0][operator.gt(x.size(0), 9)]"), "f", ["x"])
+    assert len(branches) == 2
+
+
+@pytest.mark.parametrize("pattern", ["case 100:", "case n if N == 100:", "case 100 as n:"])
+def test_a_match_is_read_as_what_it_asks(pattern):
+    host = f"match N:\n        case 3:\n            z = x\n        {pattern}\n            z = x if M > 8 else z"
+    assert [least_missing(host=host, shape=shape) for shape in ((30, 100), (3, 100), (3, 3))] == [0, 1, 3]
+
+
+def test_a_match_of_several_is_read_one_by_one():
+    host = "match M, N:\n        case 30, 100:\n            z = x"
+    assert not least_missing(host=host, shape=(30, 100)) and least_missing(host=host, shape=(30, 78))
+
+
+def test_what_none_decides_is_known_and_what_is_not_evaluated_needs_what_comes_before():
+    host = "if slope is not None and slope % 64 == 0:\n        z = x"
+    assert [least_missing(host=host, slope=slope) for slope in (128, 65, None)] == [0, 1, 1]
+    host = "scale = slope or N\n    if scale % 64 == 6:\n        z = x"
+    branches = branches_of(ast.parse(HEAD.format(kernel="pass", host=host)), "f", ["x", "slope"])
+    chosen = next(one for one in branches if [ast.unparse(c.node) for c in one.conditions] == ["scale % 64 == 6"])
+    x = contiguous_facts((3, 70))
+    assert [chosen.missing(CallFacts({"x": x, "slope": slope}, {})) for slope in (None, 70, 64)] == [0, 0, 1]
+
+
 def test_conditions_around_a_condition_and_before_it_count():
     kernel = "if M > 5:\n        if N % 16 == 5:\n            row = 0"
     assert [least_missing(kernel, shape=shape) for shape in ((3, 70), (6, 70), (3, 21), (6, 21))] == [2, 1, 1, 0]
