@@ -16,7 +16,8 @@ KINDS = ("memory", "guess", "values")  # of verdicts that say what was seen, and
 # A report names an edit by its kind, and never says what the edit is.
 CHANGES = {
     "comparison": "another comparison", "axis": "another axis", "operation": "another operation",
-    "order": "another order of its operands", "number": "another number", "mask": "a mask", "other": "an `other`",
+    "order": "another order of operands or operations", "exchange": "two values exchanged",
+    "number": "another number", "mask": "a mask", "other": "an `other`",
     "less": "one operation less", "value": "another value", "more": "one operation more",
     "grid": "another grid", "argument": "other arguments of the kernel",
 }  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import torch
@@ -22,6 +22,7 @@ from grader.numerics.arguments import Argument, exact
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import UNJUDGED
 from grader.processes.faults import ChildEnded, MachineFault
+from grader.submission.tuning_lines import line_of_grid
 from grader.ttir.exact_text import NoExactRun
 from grader.ttir.module import BadText
 from grader.ttir.parser import parse
@@ -98,10 +99,11 @@ class _NoTime(Exception):
 
 @dataclass
 class _Search:
-    """`work`: that is left for tries."""
+    """`work`: that is left for tries. `launches`: their lines, by those in which their grids are made."""
 
     run: Run
     work: int
+    launches: dict[int, int] = field(default_factory=dict)
 
     def mended(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> Mended | None:
         mends: list[Mend] = []
@@ -173,11 +175,21 @@ class _Search:
     def _mends(self, call: _Call, most: int = WORK, **asked) -> list[Mend]:
         if self.work <= 0:
             raise _NoTime
+        if lines := asked.get("lines"):
+            asked["lines"] = sorted({*lines, *(self.launches[one] for one in lines if one in self.launches)})
         reply = self.run.mends(call.trial, call.inputs, call.results, min(most, self.work), **asked)
         self.work -= reply.spent
         if reply.out_of_time and "keys" in asked:  # those that were not tried are neither mends nor none
             raise _NoTime
-        return [one for one in reply.mends if one.line not in self.run.given_lines]
+        found = [replace(one, line=self._line_of(one)) for one in reply.mends]
+        return [one for one in found if one.line not in self.run.given_lines and (not lines or one.line in lines)]
+
+    def _line_of(self, mend: Mend) -> int:
+        """Returns the line of a mend. That of a grid is where the grid is made, which need not be the launch."""
+        line = line_of_grid(self.run.submission.tree, mend.line) if mend.kind == "grid" else 0
+        if line:
+            self.launches[line] = mend.line
+        return line or mend.line
 
 
 def _simplest(counts: Mapping[tuple[int, int, str], int], line: int) -> tuple[tuple[str, ...], int]:

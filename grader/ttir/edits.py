@@ -9,28 +9,34 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, combinations
 
 from grader.ttir.editable import SPREADS, Change, Editable, Site, Value
 from grader.ttir.written import instead, number, written
 
-OF_FLOATS = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maxnumf", "arith.minnumf")
+OF_FLOATS = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf")
+OF_NUMBERS = ("arith.addi", "arith.subi", "arith.muli", "arith.divsi", "arith.remsi")
+LARGEST = (("arith.maxnumf", "arith.minnumf"), ("arith.maxsi", "arith.minsi"))
 OF_THE_GRID = ("tt.get_program_id", "tt.get_num_programs")
-FUNCTIONS = ("math.exp", "math.exp2", "math.log", "math.log2", "math.sqrt", "math.rsqrt", "math.sin", "math.cos")
-FAMILIES = (
-    OF_FLOATS,
-    ("arith.addi", "arith.subi", "arith.muli", "arith.divsi", "arith.remsi", "arith.minsi", "arith.maxsi"),
-    ("arith.andi", "arith.ori"),
-    OF_THE_GRID,
-    FUNCTIONS,
-)
+FUNCTIONS = (
+    ("math.exp", "math.exp2", "math.log", "math.log2"), ("math.sqrt", "math.rsqrt"), ("math.sin", "math.cos"),
+)  # fmt: skip
+FAMILIES = (OF_FLOATS, OF_NUMBERS, *LARGEST, ("arith.andi", "arith.ori"), OF_THE_GRID, *FUNCTIONS)
+OF_FOLDS = ((*OF_FLOATS, *LARGEST[0]), (*OF_NUMBERS, *LARGEST[1]), ("arith.andi", "arith.ori"))
+ARITHMETIC = (*OF_FLOATS, *OF_NUMBERS)
 PREDICATES = {"arith.cmpi": range(6), "arith.cmpf": range(1, 7)}  # of signed numbers; ordered
 ORDERED = ("arith.subf", "arith.subi", "arith.divf", "arith.divsi", "arith.remsi", "arith.remf", "tt.dot")
 MORE = {"f": ("arith.mulf", "arith.addf", "arith.subf", "arith.divf"), "i": ("arith.muli", "arith.addi", "arith.subi")}
+# A sum, and what may have been meant inside of it: a product that became a sum is summed up in another order.
+SUMS = {
+    "i": (("arith.addi", "arith.subi"), ("arith.muli", "arith.divsi", "arith.remsi")),
+    "f": (("arith.addf", "arith.subf"), ("arith.mulf", "arith.divf")),
+}
 # An operation more on the operand of these is one more on what they give.
 HAND_ON = (*SPREADS, "scf.yield", "tt.reduce.return")
 FLAGS = {"arith.addi": "overflowFlags = #arith.overflow<none>", "arith.addf": "fastmath = #arith.fastmath<none>"}
 FLAGS |= dict.fromkeys(("arith.subi", "arith.muli"), FLAGS["arith.addi"])
-FLAGS |= dict.fromkeys((*OF_FLOATS, *FUNCTIONS), FLAGS["arith.addf"])
+FLAGS |= dict.fromkeys((*OF_FLOATS, *LARGEST[0], *chain(*FUNCTIONS)), FLAGS["arith.addf"])
 LESS = 2  # predicate of arith.cmpi: below, signed
 MOST_MASKS = 200  # of one access
 
@@ -40,8 +46,9 @@ class Edit:
     """An edit of one operation, or the same edit of all operations that the same piece of the file has become.
 
     `key`: the same in texts of one kernel for other calls. `kind`: what is changed: comparison, axis, operation, order
-    (of operands), number, mask, other, less (without it), value, more (an operation more). `words`: what it
-    is. `is_idle`: it changes nothing in this call, and something in others.
+    (of operands, or of operations), exchange (of two values in a line), number, mask, other, less (without it), value,
+    more (an operation more). `words`: what it is. `is_idle`: it changes nothing in this call, and something in others.
+    `is_likely`: such a mistake is often made; these are to be tried before the others of their level.
     """
 
     key: str
@@ -50,6 +57,7 @@ class Edit:
     changes: tuple[Change, ...]
     line: int  # of the file; 0 where it may be that of a function, or that of a call of it
     is_idle: bool = False
+    is_likely: bool = False
 
 
 def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
@@ -65,10 +73,13 @@ def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
         if len(alike) > 1:
             yield from _of_all(text, level, of, alike)
         for site in alike:
-            for edit in LEVELS[level](site, text):
-                line = _line_of(edit.kind, site, alike)
-                words = f"{edit.words} where elements are combined" if site.is_in_a_fold else edit.words
-                yield Edit(f"{site.id} {edit.kind} {edit.detail}", edit.kind, words, (edit.change,), line, edit.is_idle)
+            for one in LEVELS[level](site, text):
+                line = _line_of(one.kind, site, alike)
+                words = f"{one.words} where elements are combined" if site.is_in_a_fold else one.words
+                key = f"{site.id} {one.kind} {one.detail}"
+                yield Edit(key, one.kind, words, (one.change,), line, one.is_idle, one.is_likely)
+        if level == 0:
+            yield from _exchanges(text, alike)
 
 
 def _of_all(text: Editable, level: int, of: str, alike: list[Site]) -> Iterator[Edit]:
@@ -80,7 +91,31 @@ def _of_all(text: Editable, level: int, of: str, alike: list[Site]) -> Iterator[
         changes = [by_name[kind, detail].change for by_name in edits_by_site if (kind, detail) in by_name]
         if len(changes) == len(alike) and not any(change.renamed for change in changes):
             line = alike[0].operation.place.line
-            yield Edit(f"{of}#all {kind} {detail}", kind, first.words, tuple(changes), line)
+            yield Edit(f"{of}#all {kind} {detail}", kind, first.words, tuple(changes), line, is_likely=first.is_likely)
+
+
+def _exchanges(text: Editable, alike: list[Site]) -> Iterator[Edit]:
+    """Yields the exchanges of two values that one line uses, with the first operation of the line: one name was written
+    for the other, and the other for the one."""
+    first = alike[0]
+    in_line = text.lines_of_sites[first.operation.place.line, first.operation.place.via]
+    if in_line[0] is not first or any(one.is_in_a_fold for one in in_line):
+        return
+    places: dict[str, list[Site]] = {}
+    for site in in_line:
+        for operand in site.operands if not site.is_read_again else ():
+            places.setdefault(operand, []).append(site)
+    known = {value.name: value for site in in_line for value in site.known if value.is_named}
+    used = [known[name] for name in places if name in known and name not in text.constants]
+    for one, other in combinations(used, 2):
+        changed = {site.at: site for site in (*places[one.name], *places[other.name])}.values()
+        if one.type == other.type and all(value in site.known for site in changed for value in (one, other)):
+            new = {one.name: other.name, other.name: one.name}
+            operands = ([new.get(operand, operand) for operand in site.operands] for site in changed)
+            changes = tuple(Change(site, (_with_operands(site, its),)) for site, its in zip(changed, operands))
+            words, line = f"`{one.written}` and `{other.written}` exchanged", _line_of("value", first, alike)
+            key = f"{first.of}#line exchange {one.id} {other.id}"
+            yield Edit(key, "exchange", words, changes, line, is_likely=True)
 
 
 def _line_of(kind: str, site: Site, alike: list[Site]) -> int:
@@ -99,10 +134,13 @@ class _One:
     words: str
     change: Change
     is_idle: bool = False
+    is_likely: bool = False
 
 
-def _one(site: Site, kind: str, detail: object, words: str, *lines: str, is_idle: bool = False) -> _One:
-    return _One(kind, str(detail), words, Change(site, lines), is_idle)
+def _one(
+    site: Site, kind: str, detail: object, words: str, *lines: str, is_idle: bool = False, is_likely: bool = False
+) -> _One:
+    return _One(kind, str(detail), words, Change(site, lines), is_idle, is_likely)
 
 
 def _anew(site: Site, name: str = "", operands: Iterable[str] = (), **attributes: int) -> str:
@@ -120,29 +158,71 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
     for predicate in PREDICATES.get(site.name, ()):
         if predicate != attributes["predicate"]:
             words, line = _anew(site, predicate=predicate), _with_number(site, "predicate", predicate)
-            yield _one(site, "comparison", predicate, words, line)
+            yield _one(site, "comparison", predicate, words, line, is_likely=True)
     if site.name in OF_THE_GRID or (site.name in ("tt.reduce", "tt.scan") and _is_square(site)):
         for axis in range(3 if site.name in OF_THE_GRID else 2):
             if axis != attributes["axis"]:
                 words = _anew(site, axis=axis) if site.name in OF_THE_GRID else f"axis {axis}"
-                yield _one(site, "axis", axis, words, _with_number(site, "axis", axis))
+                yield _one(site, "axis", axis, words, _with_number(site, "axis", axis), is_likely=True)
     if len(site.operands) == 2 and not site.operation.regions:
         for at, operand in enumerate(site.operands):
             if site.types and site.types[at] == site.result_type:
                 words = instead(site.written[at], written(site.name, site.written, attributes))
                 yield _One("less", str(at), words, Change(site, (), operand))
-    for family in FAMILIES:
+    for family in OF_FOLDS if site.is_in_a_fold else FAMILIES:
         for other in family if site.name in family else ():
             if other != site.name:
                 yield _one(site, "operation", other, _anew(site, other), _with_name(site, other))
     if site.name in ORDERED and site.types and site.types[0] == site.types[1]:
         words = _anew(site, operands=_exchanged(site.written))
-        yield _one(site, "order", "", words, _with_operands(site, _exchanged(site.operands)))
+        yield _one(site, "order", "", words, _with_operands(site, _exchanged(site.operands)), is_likely=True)
+    yield from _other_sums(site, text)
     if site.name in ("tt.load", "tt.store"):
         yield from _masks(site)
     if not site.operation.regions or site.name == "scf.for":
         for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
             yield from _numbers(site, at, operand, type, text)
+
+
+def _other_sums(site: Site, text: Editable) -> Iterator[_One]:
+    """Yields `a + (b * c)` and its like for `(a + b) + c` or `(a * b) * c`, which one other sign in the file makes of
+    it."""
+    inner = text.makers.get(site.operands[0]) if len(site.operands) == 2 and site.types else None
+    spread = None
+    if inner is not None and inner.name == "tt.splat":
+        spread, inner = inner, text.makers.get(inner.operands[0])
+    names = {value.name for value in site.known}
+    if (
+        inner is None or len(inner.operands) != 2 or not inner.types or not names.issuperset(inner.operands)
+        or inner.operation.place.line != site.operation.place.line or site.operation.regions
+    ):  # fmt: skip
+        return
+    wide = site.types[1]
+    if site.name == inner.name == "tt.addptr" and spread is None:
+        sums = (("tt.addptr",), SUMS["i"][1])
+    elif site.name in ARITHMETIC and inner.name in ARITHMETIC and site.types[0] == wide:
+        sums = SUMS["i" if _element(wide)[0] == "i" else "f"]
+    else:
+        return
+    if inner.types[1] != (wide if spread is None else spread.types and spread.types[0]):
+        return
+    first, second = inner.operands
+    made = []
+    if spread is not None:
+        made = [_line(f"%mend_{n}", "tt.splat", [one], [inner.types[n]], wide) for n, one in enumerate((first, second))]
+        first, second = "%mend_0", "%mend_1"
+    for name in sums[0]:
+        for other in sums[1]:
+            if (name, other) != (inner.name, site.name):
+                new = _line("%mend", other, [second, site.operands[1]], [wide, wide], wide, FLAGS.get(other, ""))
+                whole = _line(
+                    site.result, name, [first, "%mend"], [site.types[0], wide], site.result_type, FLAGS.get(name, "")
+                )
+                expression = written(
+                    name, [inner.written[0], written(other, [inner.written[1], site.written[1]], {})], {}
+                )
+                words = instead(expression, written(site.name, site.written, site.operation.attributes))
+                yield _one(site, "order", f"{name} {other}", words, *made, new, whole, is_likely=True)
 
 
 def _exchanged(operands: list[str]) -> list[str]:
@@ -212,29 +292,36 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
             if value.type == type and value.same != same.get(operand, operand):
                 is_idle = value.name in text.sizes and text.sizes[value.name] == text.constants.get(operand)
                 words, line = instead(value.written, site.written[at]), _with_operand(site, at, value.name)
-                yield _one(site, "value", f"{at} {value.id}", words, line, is_idle=is_idle)
-        may_be_spread = operand in text.constants or site.name == "arith.cmpi"
-        if may_be_spread and type.startswith("tensor") and "!tt.ptr" not in type:
+                is_likely = text.is_mistakable(site, at, value)
+                yield _one(site, "value", f"{at} {value.id}", words, line, is_idle=is_idle, is_likely=is_likely)
+        if type.startswith("tensor") and "!tt.ptr" not in type and not site.operation.regions:
             yield from _spread_values(site, at, type, text)
 
 
 def _spread_values(site: Site, at: int, type: str, text: Editable) -> Iterator[_One]:
-    """Yields numbers, rows and columns that the kernel knows, spread over the shape of a constant block; its parameters
-    alone where another block is compared."""
+    """Yields numbers, rows and columns that the kernel knows, spread over the shape of an operand: in the place of a
+    constant all of them, of a limit the parameters, else floats, and what is used nowhere."""
     sizes, element, held = _sizes(type), _element(type), text.constants.get(site.operands[at])
-    for value in _distinct(site) if held is not None else (one for one in site.known if one.is_parameter):
-        words = instead(value.written, site.written[at])
+    is_limit = site.name == "arith.cmpi"
+    for value in (
+        _distinct(site) if held is not None or not is_limit else (one for one in site.known if one.is_parameter)
+    ):
+        is_likely, words = text.is_mistakable(site, at, value), instead(value.written, site.written[at])
+        if held is None and not (is_limit or is_likely and not text.uses[value.name] or element[0] == "f"):
+            continue
         if value.type == element:
             made = _line(_new(at), "tt.splat", [value.name], [element], type)
+            key, new = f"{at} splat {value.id}", _with_new(site, at, made)
             is_idle = held is not None and text.sizes.get(value.name) == held
-            yield _one(site, "value", f"{at} splat {value.id}", words, *_with_new(site, at, made), is_idle=is_idle)
+            yield _one(site, "value", key, words, *new, is_idle=is_idle, is_likely=is_likely)
         for axis, size in enumerate(sizes if len(sizes) == 2 else ()):
             if value.type == f"tensor<{size}x{element}>":
                 flat = [size, "1"] if axis == 0 else ["1", size]
                 thin = f"tensor<{'x'.join([*flat, element])}>"
                 wide = _line("%mend", "tt.expand_dims", [value.name], [value.type], thin, f"axis = {1 - axis} : i32")
                 made = _line(_new(at), "tt.broadcast", ["%mend"], [thin], type)
-                yield _one(site, "value", f"{at} {axis} {value.id}", words, wide, *_with_new(site, at, made))
+                new = wide, *_with_new(site, at, made)
+                yield _one(site, "value", f"{at} {axis} {value.id}", words, *new, is_likely=is_likely)
 
 
 def _distinct(site: Site) -> Iterator[Value]:

@@ -69,7 +69,7 @@ OF_COPIES = {
     "a grid": (
         "triton.cdiv(N, 64)",
         "N // 64",
-        "copy_kernel[grid]",
+        "grid =",
         "`triton.cdiv(N, COLS)` programs along axis 1 of the grid",
     ),
     # The report names this one's line by itself.
