@@ -25,7 +25,7 @@ from grader.interpreter.known_operations import ACCESSES
 from grader.interpreter.program import ReadyKernel
 from grader.ttir.data_flow import reached, sources_of
 from grader.ttir.editable import Editable
-from grader.ttir.edits import LEVELS, Edit, edits
+from grader.ttir.edits import FAIR, LEVELS, LIKELY, RARE, Edit, edits
 from grader.ttir.module import BadText, Module, Operation
 from grader.ttir.parser import parse
 from grader.wire.messages import InterpretRequest, Mend, Mending, TensorSpec
@@ -92,11 +92,11 @@ class Mender:
         def is_wanted(mend: Mend) -> bool:
             return (keys is None or mend.key in keys) and (asked.lines is None or mend.line in asked.lines)
 
-        def in_kernels(level: int, is_likely: bool, nearest: float, farthest: float) -> Iterator[Tried]:
+        def in_kernels(level: int, rank: int, nearest: float, farthest: float) -> Iterator[Tried]:
             for number, one in self.kernels.items():
                 for edit in edits(one.editable, level, chosen(number, nearest, farthest)):
                     mend = Mend(f"{number} {edit.key}", edit.kind, edit.line, edit.words, level)
-                    if edit.is_likely == is_likely and is_wanted(mend) and not (keys is None and edit.is_idle):
+                    if edit.rank == rank and is_wanted(mend) and not (keys is None and edit.is_idle):
                         yield mend, partial(self._is_right_with, number, edit)
 
         def chosen(number: int, nearest: float, farthest: float) -> list[str]:
@@ -115,24 +115,26 @@ class Mender:
                 if is_wanted(mend):
                     yield mend, partial(self._is_right, recorded=recorded)
 
-        for level in (0, 1):
-            yield from in_kernels(level, True, 0, NEAR)
+        def likely(nearest: float, farthest: float) -> Iterator[Tried]:
+            for level, rank in ((0, LIKELY), (1, LIKELY), (0, FAIR)):
+                yield from in_kernels(level, rank, nearest, farthest)
+
+        yield from likely(0, NEAR)
         if may_be_grid:
             yield from in_launches("grid")
         yield from in_launches("pointer")
         for level in (0, 1):
-            yield from in_kernels(level, False, 0, NEAR)
-        for level in (0, 1):
-            yield from in_kernels(level, True, NEAR, math.inf)
-        yield from in_kernels(2, False, 0, NEAR)
+            yield from in_kernels(level, RARE, 0, NEAR)
+        yield from likely(NEAR, math.inf)
+        yield from in_kernels(2, RARE, 0, NEAR)
         for level in range(len(LEVELS)):
-            yield from in_kernels(level, False, NEAR, OFF)
-        yield from in_kernels(0, False, OFF, math.inf)
+            yield from in_kernels(level, RARE, NEAR, OFF)
+        yield from in_kernels(0, RARE, OFF, math.inf)
         if not may_be_grid:
             yield from in_launches("grid")
         yield from in_launches("number")
         for level in (1, 2):
-            yield from in_kernels(level, False, OFF, math.inf)
+            yield from in_kernels(level, RARE, OFF, math.inf)
 
     def _is_right_with(self, number: int, edit: Edit) -> bool:
         self.spent += sum(len(self.kernels[number].editable.sites) for one in edit.changes if one.site.is_read_again)
@@ -376,4 +378,4 @@ def _other_tensors(step: PlannedLaunch, recorded: RecordedCall) -> Iterator[tupl
                 new = replace(one, buffer=view.buffer, offset=view.offset, view=view)
                 changed = [*step.parameters[:at], new, *step.parameters[at + 1 :]]
                 words = f"for `{one.name}` a tensor that is returned"
-                yield f"{one.name} is result {number}", words, replace(step, parameters=changed)
+                yield f"{one.name} is returned.{number}", words, replace(step, parameters=changed)

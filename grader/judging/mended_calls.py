@@ -22,6 +22,7 @@ from grader.numerics.arguments import Argument, exact
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import UNJUDGED
 from grader.processes.faults import ChildEnded, MachineFault
+from grader.submission.text import given_by_name
 from grader.submission.tuning_lines import line_of_grid
 from grader.ttir.exact_text import NoExactRun
 from grader.ttir.module import BadText
@@ -181,8 +182,16 @@ class _Search:
         self.work -= reply.spent
         if reply.out_of_time and "keys" in asked:  # those that were not tried are neither mends nor none
             raise _NoTime
-        found = [replace(one, line=self._line_of(one)) for one in reply.mends]
+        found = [replace(one, line=self._line_of(one)) for one in reply.mends if not self._is_given_by_name(one)]
         return [one for one in found if one.line not in self.run.given_lines and (not lines or one.line in lines)]
+
+    def _is_given_by_name(self, mend: Mend) -> bool:
+        """Returns whether a launch gives what a mend changes to the parameters of the same names, as meant."""
+        if mend.kind != "argument":
+            return False
+        *_, one, and_or_is, other = mend.key.split()
+        changed = {one, other} if and_or_is == "and" else {one}
+        return changed <= given_by_name(self.run.submission.tree, mend.line)
 
     def _line_of(self, mend: Mend) -> int:
         """Returns the line of a mend. That of a grid is where the grid is made, which need not be the launch."""

@@ -20,6 +20,7 @@ from grader.submission.nodes import (
     calls_in,
     covers,
     last_line,
+    positional_parameters,
     whole_number,
 )  # fmt: skip
 from grader.wire.messages import Failure
@@ -146,6 +147,20 @@ def launches_of(tree: ast.Module) -> list[LaunchText]:
     functions = ((call, call.func) for call in calls_in([tree]))
     launched = ((call, function.value) for call, function in functions if isinstance(function, ast.Subscript))
     return [LaunchText(kernel.id, call) for call, kernel in launched if isinstance(kernel, ast.Name)]
+
+
+def given_by_name(tree: ast.Module, line: int) -> set[str]:
+    """Returns the parameters of a kernel to which the launch in this line gives variables of their names, such as x for
+    x_ptr."""
+    kernels, found = {kernel.name: kernel for kernel in kernels_of(tree)}, set[str]()
+    for launch in launches_of(tree):
+        if covers(launch.call, line) and launch.kernel in kernels:
+            for given, parameter in zip(launch.call.args, positional_parameters(kernels[launch.kernel])):
+                if isinstance(given, ast.Starred):
+                    break  # it stands for an unknown number of arguments
+                if isinstance(given, ast.Name) and parameter in (given.id, f"{given.id}_ptr"):
+                    found.add(parameter)
+    return found
 
 
 def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 from grader.ttir.editable import SPREADS, Change, Editable, Site, Value
 from grader.ttir.written import instead, number, written
@@ -23,20 +23,17 @@ FUNCTIONS = (
 )  # fmt: skip
 FAMILIES = (OF_FLOATS, OF_NUMBERS, *LARGEST, ("arith.andi", "arith.ori"), OF_THE_GRID, *FUNCTIONS)
 OF_FOLDS = ((*OF_FLOATS, *LARGEST[0]), (*OF_NUMBERS, *LARGEST[1]), ("arith.andi", "arith.ori"))
-ARITHMETIC = (*OF_FLOATS, *OF_NUMBERS)
 PREDICATES = {"arith.cmpi": range(6), "arith.cmpf": range(1, 7)}  # of signed numbers; ordered
 ORDERED = ("arith.subf", "arith.subi", "arith.divf", "arith.divsi", "arith.remsi", "arith.remf", "tt.dot")
 MORE = {"f": ("arith.mulf", "arith.addf", "arith.subf", "arith.divf"), "i": ("arith.muli", "arith.addi", "arith.subi")}
 # A sum, and what may have been meant inside of it: a product that became a sum is summed up in another order.
-SUMS = {
-    "i": (("arith.addi", "arith.subi"), ("arith.muli", "arith.divsi", "arith.remsi")),
-    "f": (("arith.addf", "arith.subf"), ("arith.mulf", "arith.divf")),
-}
+SUMS = {"i": (OF_NUMBERS[:2], OF_NUMBERS[2:]), "f": (OF_FLOATS[:2], OF_FLOATS[2:])}
 # An operation more on the operand of these is one more on what they give.
 HAND_ON = (*SPREADS, "scf.yield", "tt.reduce.return")
 FLAGS = {"arith.addi": "overflowFlags = #arith.overflow<none>", "arith.addf": "fastmath = #arith.fastmath<none>"}
 FLAGS |= dict.fromkeys(("arith.subi", "arith.muli"), FLAGS["arith.addi"])
 FLAGS |= dict.fromkeys((*OF_FLOATS, *LARGEST[0], *chain(*FUNCTIONS)), FLAGS["arith.addf"])
+LIKELY, FAIR, RARE = 0, 1, 2  # how likely a mistake is that an edit takes back
 LESS = 2  # predicate of arith.cmpi: below, signed
 MOST_MASKS = 200  # of one access
 
@@ -48,7 +45,7 @@ class Edit:
     `key`: the same in texts of one kernel for other calls. `kind`: what is changed: comparison, axis, operation, order
     (of operands, or of operations), exchange (of two values in a line), number, mask, other, less (without it), value,
     more (an operation more). `words`: what it is. `is_idle`: it changes nothing in this call, and something in others.
-    `is_likely`: such a mistake is often made; these are to be tried before the others of their level.
+    `rank`: of its level, 0 for what is most likely, and is to be tried first.
     """
 
     key: str
@@ -57,7 +54,7 @@ class Edit:
     changes: tuple[Change, ...]
     line: int  # of the file; 0 where it may be that of a function, or that of a call of it
     is_idle: bool = False
-    is_likely: bool = False
+    rank: int = RARE
 
 
 def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
@@ -77,7 +74,7 @@ def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
                 line = _line_of(one.kind, site, alike)
                 words = f"{one.words} where elements are combined" if site.is_in_a_fold else one.words
                 key = f"{site.id} {one.kind} {one.detail}"
-                yield Edit(key, one.kind, words, (one.change,), line, one.is_idle, one.is_likely)
+                yield Edit(key, one.kind, words, (one.change,), line, one.is_idle, one.rank)
         if level == 0:
             yield from _exchanges(text, alike)
 
@@ -91,7 +88,7 @@ def _of_all(text: Editable, level: int, of: str, alike: list[Site]) -> Iterator[
         changes = [by_name[kind, detail].change for by_name in edits_by_site if (kind, detail) in by_name]
         if len(changes) == len(alike) and not any(change.renamed for change in changes):
             line = alike[0].operation.place.line
-            yield Edit(f"{of}#all {kind} {detail}", kind, first.words, tuple(changes), line, is_likely=first.is_likely)
+            yield Edit(f"{of}#all {kind} {detail}", kind, first.words, tuple(changes), line, rank=first.rank)
 
 
 def _exchanges(text: Editable, alike: list[Site]) -> Iterator[Edit]:
@@ -115,7 +112,7 @@ def _exchanges(text: Editable, alike: list[Site]) -> Iterator[Edit]:
             changes = tuple(Change(site, (_with_operands(site, its),)) for site, its in zip(changed, operands))
             words, line = f"`{one.written}` and `{other.written}` exchanged", _line_of("value", first, alike)
             key = f"{first.of}#line exchange {one.id} {other.id}"
-            yield Edit(key, "exchange", words, changes, line, is_likely=True)
+            yield Edit(key, "exchange", words, changes, line, rank=LIKELY)
 
 
 def _line_of(kind: str, site: Site, alike: list[Site]) -> int:
@@ -134,13 +131,13 @@ class _One:
     words: str
     change: Change
     is_idle: bool = False
-    is_likely: bool = False
+    rank: int = RARE
 
 
 def _one(
-    site: Site, kind: str, detail: object, words: str, *lines: str, is_idle: bool = False, is_likely: bool = False
+    site: Site, kind: str, detail: object, words: str, *lines: str, is_idle: bool = False, rank: int = RARE
 ) -> _One:
-    return _One(kind, str(detail), words, Change(site, lines), is_idle, is_likely)
+    return _One(kind, str(detail), words, Change(site, lines), is_idle, rank)
 
 
 def _anew(site: Site, name: str = "", operands: Iterable[str] = (), **attributes: int) -> str:
@@ -158,12 +155,12 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
     for predicate in PREDICATES.get(site.name, ()):
         if predicate != attributes["predicate"]:
             words, line = _anew(site, predicate=predicate), _with_number(site, "predicate", predicate)
-            yield _one(site, "comparison", predicate, words, line, is_likely=True)
+            yield _one(site, "comparison", predicate, words, line, rank=LIKELY)
     if site.name in OF_THE_GRID or (site.name in ("tt.reduce", "tt.scan") and _is_square(site)):
         for axis in range(3 if site.name in OF_THE_GRID else 2):
             if axis != attributes["axis"]:
                 words = _anew(site, axis=axis) if site.name in OF_THE_GRID else f"axis {axis}"
-                yield _one(site, "axis", axis, words, _with_number(site, "axis", axis), is_likely=True)
+                yield _one(site, "axis", axis, words, _with_number(site, "axis", axis), rank=LIKELY)
     if len(site.operands) == 2 and not site.operation.regions:
         for at, operand in enumerate(site.operands):
             if site.types and site.types[at] == site.result_type:
@@ -172,10 +169,10 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
     for family in OF_FOLDS if site.is_in_a_fold else FAMILIES:
         for other in family if site.name in family else ():
             if other != site.name:
-                yield _one(site, "operation", other, _anew(site, other), _with_name(site, other))
+                yield _one(site, "operation", other, _anew(site, other), _with_name(site, other), rank=FAIR)
     if site.name in ORDERED and site.types and site.types[0] == site.types[1]:
         words = _anew(site, operands=_exchanged(site.written))
-        yield _one(site, "order", "", words, _with_operands(site, _exchanged(site.operands)), is_likely=True)
+        yield _one(site, "order", "", words, _with_operands(site, _exchanged(site.operands)), rank=LIKELY)
     yield from _other_sums(site, text)
     if site.name in ("tt.load", "tt.store"):
         yield from _masks(site)
@@ -187,42 +184,34 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
 def _other_sums(site: Site, text: Editable) -> Iterator[_One]:
     """Yields `a + (b * c)` and its like for `(a + b) + c` or `(a * b) * c`, which one other sign in the file makes of
     it."""
-    inner = text.makers.get(site.operands[0]) if len(site.operands) == 2 and site.types else None
-    spread = None
-    if inner is not None and inner.name == "tt.splat":
-        spread, inner = inner, text.makers.get(inner.operands[0])
-    names = {value.name for value in site.known}
-    if (
-        inner is None or len(inner.operands) != 2 or not inner.types or not names.issuperset(inner.operands)
-        or inner.operation.place.line != site.operation.place.line or site.operation.regions
-    ):  # fmt: skip
+    types, inner = site.types or [], text.makers.get(site.operands[0]) if len(site.operands) == 2 else None
+    spread = inner if inner is not None and inner.name == "tt.splat" else None
+    inner = inner if spread is None else text.makers.get(spread.operands[0])
+    if inner is None or inner.operation.place.line != site.operation.place.line or len(inner.operands) != 2:
         return
-    wide = site.types[1]
-    if site.name == inner.name == "tt.addptr" and spread is None:
-        sums = (("tt.addptr",), SUMS["i"][1])
-    elif site.name in ARITHMETIC and inner.name in ARITHMETIC and site.types[0] == wide:
-        sums = SUMS["i" if _element(wide)[0] == "i" else "f"]
-    else:
+    known, parts = {value.name: value for value in site.known}, inner.types or []
+    if not known.keys() >= set(inner.operands) or parts[1:] != ([types[1]] if spread is None else spread.types):
         return
-    if inner.types[1] != (wide if spread is None else spread.types and spread.types[0]):
+    wide, (first, second), third = types[1], inner.operands, site.operands[1]
+    names: tuple[str, ...]
+    names, others = SUMS["i" if _element(wide)[0] == "i" else "f"]
+    if spread is None and site.name == inner.name == "tt.addptr":
+        names = ("tt.addptr",)
+    elif types[0] != wide or not {site.name, inner.name} <= {*names, *others}:
         return
-    first, second = inner.operands
     made = []
     if spread is not None:
-        made = [_line(f"%mend_{n}", "tt.splat", [one], [inner.types[n]], wide) for n, one in enumerate((first, second))]
-        first, second = "%mend_0", "%mend_1"
-    for name in sums[0]:
-        for other in sums[1]:
-            if (name, other) != (inner.name, site.name):
-                new = _line("%mend", other, [second, site.operands[1]], [wide, wide], wide, FLAGS.get(other, ""))
-                whole = _line(
-                    site.result, name, [first, "%mend"], [site.types[0], wide], site.result_type, FLAGS.get(name, "")
-                )
-                expression = written(
-                    name, [inner.written[0], written(other, [inner.written[1], site.written[1]], {})], {}
-                )
-                words = instead(expression, written(site.name, site.written, site.operation.attributes))
-                yield _one(site, "order", f"{name} {other}", words, *made, new, whole, is_likely=True)
+        made = [_line(_new(at), "tt.splat", [one], parts[at : at + 1], wide) for at, one in enumerate(inner.operands)]
+        first, second = _new(0), _new(1)
+    for name, other in product(names, others):
+        new = _line("%mend", other, [second, third], [wide, wide], wide, FLAGS.get(other, ""))
+        whole = _line(site.result, name, [first, "%mend"], types, site.result_type, FLAGS.get(name, ""))
+        term = written(other, [inner.written[1], site.written[1]], {})
+        if name == inner.name:
+            words = instead(term, written(site.name, [inner.written[1], site.written[1]], {}))
+        else:
+            words = instead(written(name, [inner.written[0], term], {}), written(site.name, site.written, {}))
+        yield _one(site, "order", f"{name} {other}", words, *made, new, whole, rank=LIKELY)
 
 
 def _exchanged(operands: list[str]) -> list[str]:
@@ -292,36 +281,38 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
             if value.type == type and value.same != same.get(operand, operand):
                 is_idle = value.name in text.sizes and text.sizes[value.name] == text.constants.get(operand)
                 words, line = instead(value.written, site.written[at]), _with_operand(site, at, value.name)
-                is_likely = text.is_mistakable(site, at, value)
-                yield _one(site, "value", f"{at} {value.id}", words, line, is_idle=is_idle, is_likely=is_likely)
+                rank = _rank(site, at, value, text)
+                yield _one(site, "value", f"{at} {value.id}", words, line, is_idle=is_idle, rank=rank)
         if type.startswith("tensor") and "!tt.ptr" not in type and not site.operation.regions:
             yield from _spread_values(site, at, type, text)
+
+
+def _rank(site: Site, at: int, value: Value, text: Editable) -> int:
+    return LIKELY if text.is_mistakable(site, at, value) else RARE
 
 
 def _spread_values(site: Site, at: int, type: str, text: Editable) -> Iterator[_One]:
     """Yields numbers, rows and columns that the kernel knows, spread over the shape of an operand: in the place of a
     constant all of them, of a limit the parameters, else floats, and what is used nowhere."""
     sizes, element, held = _sizes(type), _element(type), text.constants.get(site.operands[at])
-    is_limit = site.name == "arith.cmpi"
-    for value in (
-        _distinct(site) if held is not None or not is_limit else (one for one in site.known if one.is_parameter)
-    ):
-        is_likely, words = text.is_mistakable(site, at, value), instead(value.written, site.written[at])
-        if held is None and not (is_limit or is_likely and not text.uses[value.name] or element[0] == "f"):
+    is_limit = held is None and site.name == "arith.cmpi"
+    for value in (one for one in site.known if one.is_parameter) if is_limit else _distinct(site):
+        rank, words = _rank(site, at, value, text), instead(value.written, site.written[at])
+        if held is None and not (is_limit or rank == LIKELY and not text.uses[value.name] or element[0] == "f"):
             continue
         if value.type == element:
             made = _line(_new(at), "tt.splat", [value.name], [element], type)
             key, new = f"{at} splat {value.id}", _with_new(site, at, made)
             is_idle = held is not None and text.sizes.get(value.name) == held
-            yield _one(site, "value", key, words, *new, is_idle=is_idle, is_likely=is_likely)
+            yield _one(site, "value", key, words, *new, is_idle=is_idle, rank=rank)
         for axis, size in enumerate(sizes if len(sizes) == 2 else ()):
             if value.type == f"tensor<{size}x{element}>":
                 flat = [size, "1"] if axis == 0 else ["1", size]
                 thin = f"tensor<{'x'.join([*flat, element])}>"
                 wide = _line("%mend", "tt.expand_dims", [value.name], [value.type], thin, f"axis = {1 - axis} : i32")
                 made = _line(_new(at), "tt.broadcast", ["%mend"], [thin], type)
-                new = wide, *_with_new(site, at, made)
-                yield _one(site, "value", f"{at} {axis} {value.id}", words, *new, is_likely=is_likely)
+                lines = wide, *_with_new(site, at, made)
+                yield _one(site, "value", f"{at} {axis} {value.id}", words, *lines, rank=rank)
 
 
 def _distinct(site: Site) -> Iterator[Value]:

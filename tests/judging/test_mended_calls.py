@@ -80,12 +80,26 @@ OF_COPIES = {
         "to_there =",
         "`(rows * zm) + cols` in the place of `(rows * zm) - cols`",
     ),
+    "a sign": (
+        "rows * xm + cols",
+        "rows + xm + cols",
+        "from_here =",
+        "`rows * xm` in the place of `rows + xm`",
+    ),
+    "two names": ("(rows < M) & (cols < N)", "(rows < N) & (cols < M)", "inside =", "`N` and `M` exchanged"),
+    "two blocks of a grid": (
+        "triton.cdiv(M, 16), triton.cdiv(N, 64)",
+        "triton.cdiv(M, 64), triton.cdiv(N, 16)",
+        "grid =",
+        "`triton.cdiv(M, ROWS)` programs along axis 0 of the grid",
+    ),
     "a block's size": ("tl.program_id(1) * COLS", "tl.program_id(1) * ROWS", "left =", "`COLS` in the place of `ROWS`"),
     "an axis": ("left = tl.program_id(1)", "left = tl.program_id(2)", "left =", ""),  # and this one's
 }
 OF_SUMS = {
     "a number": ("range(0, N, BLOCK)", "range(1, N, BLOCK)", "for start", "`0` in the place of `1`"),
     "an operation more": ("total = total + x", "total = total + x * x", "total = total", "`x` in the place of `x * x`"),
+    "a name for a number": ("mask=cols < N", "mask=cols < row", "x = tl.load", "`N` in the place of `row`"),
     "a reduction": (
         "tl.sum(total, 0)",
         "tl.max(total, 0)",
