@@ -48,7 +48,7 @@ class Unwritten(Sentence):
     )
     AXES_EXCHANGED = (
         "{silent} of {total} programs write nothing to {name}, as if the kernel took axis 0 of the grid for axis 1 and "
-        "axis 1 for axis 0. The grid{made} is {grid}: which axis counts what there, and in tl.program_id{read}?"
+        "axis 1 for axis 0. The grid{made} is {grid}: which axis counts which blocks there, and in tl.program_id{read}?"
     )
     MASKED_OFF = (
         "{silent} of {total} programs load and store nothing: their masks are false in every lane, or their loops have "

@@ -199,6 +199,14 @@ def test_two_mistakes_have_no_line(tmp_path):
     assert "With " not in found.message and found.line == 0
 
 
+def test_a_name_that_nothing_uses_is_told(tmp_path):
+    """The compiler leaves out what it is made of: no edit of the text brings it back."""
+    found = judged(tmp_path, "07", changed(SUM, ("total + x", "total + row")))
+    line = line_of(changed(SUM, ("total + x", "total + row")), "x = tl.load")
+    assert f"Line {line} makes x, and no line uses it: is another name written where x is meant?" in found.message
+    assert found.line == 0
+
+
 def test_lost_digits_are_no_mistake_of_the_formula(tmp_path):
     """Nothing is rounded in an exact run: what is right there has nothing to mend."""
     lossy = changed(SUM, ("tl.zeros((BLOCK,), tl.float32)", "tl.zeros((BLOCK,), tl.float16)"),
