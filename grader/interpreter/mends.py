@@ -116,16 +116,18 @@ class Mender:
                     yield mend, partial(self._is_right, recorded=recorded)
 
         def likely(nearest: float, farthest: float) -> Iterator[Tried]:
-            for level, rank in ((0, LIKELY), (1, LIKELY), (0, FAIR)):
+            for level, rank in ((0, LIKELY), (0, FAIR), (1, LIKELY)):
                 yield from in_kernels(level, rank, nearest, farthest)
 
         yield from likely(0, NEAR)
         if may_be_grid:
             yield from in_launches("grid")
-        yield from in_launches("pointer")
+            yield from in_launches("pointer")
         for level in (0, 1):
             yield from in_kernels(level, RARE, 0, NEAR)
         yield from likely(NEAR, math.inf)
+        if not may_be_grid:
+            yield from in_launches("pointer")
         yield from in_kernels(2, RARE, 0, NEAR)
         for level in range(len(LEVELS)):
             yield from in_kernels(level, RARE, NEAR, OFF)

@@ -34,6 +34,7 @@ WORK = 300_000  # for all tries of a run: at most about two seconds of a core
 OF_FIRST = 0.8  # of the work that is left, for the first call of a structure
 ENOUGH = 2 / 3  # of the wrong calls have to be mended: an edit may not do for all structures
 FIRSTS = 2  # wrong calls of a structure whose edits are all tried: many an edit makes a small one right
+TELLING = 256  # elements of a call's tensors
 BY_NO_CHANCE = 3  # calls of one structure, wrong or right: fewer are right with many an edit
 MOST_CALLS = 16  # that fail, and as many that are right
 MOST_ELEMENTS = 1 << 18  # of a call's tensors
@@ -79,9 +80,11 @@ class _Call:
         return tuple(_structure(kernel.source, self.run.filename) for kernel in kernels if kernel.source)
 
     @property
-    def order(self) -> tuple[bool, bool, int]:
-        """The key that sorts calls: many an edit makes one program right; then what is found soonest comes first."""
-        return self._programs < 2, not self.has_finding, _elements(self.trial)
+    def order(self) -> tuple[bool, bool, bool, int]:
+        """The key that sorts calls: many an edit makes one program, or few elements, right; then what is found soonest
+        comes first."""
+        elements = _elements(self.trial)
+        return self._programs < 2, not self.has_finding, elements < TELLING, elements
 
     @property
     def _programs(self) -> int:

@@ -296,13 +296,15 @@ def _spread_values(site: Site, at: int, type: str, text: Editable) -> Iterator[_
     constant all of them, of a limit the parameters, else floats, and what is used nowhere."""
     sizes, element, held = _sizes(type), _element(type), text.constants.get(site.operands[at])
     is_limit = held is None and site.name == "arith.cmpi"
+    maker = text.makers.get(site.operands[at])
+    is_spread = maker is not None and maker.name == "tt.splat"  # whose own edits bring in numbers
     for value in (one for one in site.known if one.is_parameter) if is_limit else _distinct(site):
         rank, words = _rank(site, at, value, text), instead(value.written, site.written[at])
         if held is None and not (is_limit or rank == LIKELY and not text.uses[value.name] or element[0] == "f"):
             continue
         if value.type == element:
             made = _line(_new(at), "tt.splat", [value.name], [element], type)
-            key, new = f"{at} splat {value.id}", _with_new(site, at, made)
+            key, new, rank = f"{at} splat {value.id}", _with_new(site, at, made), RARE if is_spread else rank
             is_idle = held is not None and text.sizes.get(value.name) == held
             yield _one(site, "value", key, words, *new, is_idle=is_idle, rank=rank)
         for axis, size in enumerate(sizes if len(sizes) == 2 else ()):
