@@ -51,13 +51,13 @@ def is_asked_for(verdict: Verdict) -> bool:
 def add_unused(verdict: Verdict, submission: Submission) -> None:
     """Adds the line of the only variable of the kernels that nothing uses: the compiler leaves out what it is made of,
     so that no edit brings it back. It is the line of no mistake."""
-    found = {}
+    lines: dict[str, int] = {}
     for kernel in kernels_of(submission.tree):
         names = [node for node in ast.walk(kernel) if isinstance(node, ast.Name)]
-        used = {one.id for one in names if isinstance(one.ctx, ast.Load)}
-        found |= {one.id: one.lineno for one in names if isinstance(one.ctx, ast.Store) and one.id not in used}
-    if len(found) == 1:
-        ((name, line),) = found.items()
+        used = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+        lines |= {name.id: name.lineno for name in names if isinstance(name.ctx, ast.Store) and name.id not in used}
+    if len(lines) == 1:
+        ((name, line),) = lines.items()
         verdict.said.append(Unused.NAME(line=line, name=name))
 
 

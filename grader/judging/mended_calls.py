@@ -22,7 +22,7 @@ from grader.numerics.arguments import Argument, exact
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import UNJUDGED
 from grader.processes.faults import ChildEnded, MachineFault
-from grader.submission.text import given_by_name
+from grader.submission.text import factors, given_by_name
 from grader.submission.tuning_lines import line_of_grid
 from grader.ttir.exact_text import NoExactRun
 from grader.ttir.module import BadText
@@ -90,6 +90,13 @@ class _Call:
     def _programs(self) -> int:
         steps = self.run.recorded_call(self.trial, self.inputs).call.steps
         return sum(math.prod(step.grid) for step in steps if isinstance(step, PlannedLaunch))
+
+    @cached_property
+    def ones(self) -> set[str]:
+        """The parameters of kernels that are 1 in this call: the compiler leaves out products with them."""
+        steps = self.run.recorded_call(self.trial, self.inputs).call.steps
+        constants = [step.constants for step in steps if isinstance(step, PlannedLaunch)]
+        return {name for by_name in constants for name, value in by_name.items() if value == "1"}
 
     @cached_property
     def results(self) -> dict[str, torch.Tensor]:
@@ -185,23 +192,30 @@ class _Search:
         self.work -= reply.spent
         if reply.out_of_time and "keys" in asked:  # those that were not tried are neither mends nor none
             raise _NoTime
-        found = [replace(one, line=self._line_of(one)) for one in reply.mends if not self._is_given_by_name(one)]
-        return [one for one in found if one.line not in self.run.given_lines and (not lines or one.line in lines)]
+        mends = [replace(mend, line=self._line_of(mend, call)) for mend in reply.mends if not self._is_meant(mend)]
+        return [mend for mend in mends if mend.line not in self.run.given_lines and (not lines or mend.line in lines)]
 
-    def _is_given_by_name(self, mend: Mend) -> bool:
-        """Returns whether a launch gives what a mend changes to the parameters of the same names, as meant."""
+    def _is_meant(self, mend: Mend) -> bool:
+        """Returns whether a launch gives what a mend changes to the parameters of the same names."""
         if mend.kind != "argument":
             return False
-        *_, one, and_or_is, other = mend.key.split()
-        changed = {one, other} if and_or_is == "and" else {one}
+        *_, name, and_or_is, other = mend.key.split()
+        changed = {name, other} if and_or_is == "and" else {name}
         return changed <= given_by_name(self.run.submission.tree, mend.line)
 
-    def _line_of(self, mend: Mend) -> int:
-        """Returns the line of a mend. That of a grid is where the grid is made, which need not be the launch."""
-        line = line_of_grid(self.run.submission.tree, mend.line) if mend.kind == "grid" else 0
-        if line:
+    def _line_of(self, mend: Mend, call: _Call) -> int:
+        """Returns the line of a mend; 0 where it is not known.
+
+        That of a grid is where the grid is made, which need not be the launch. Where the line has a product with a
+        parameter already, and the launch gives a 1 for it, the launch may be to blame.
+        """
+        tree = self.run.submission.tree
+        if mend.kind == "grid" and (line := line_of_grid(tree, mend.line)):
             self.launches[line] = mend.line
-        return line or mend.line
+            return line
+        if mend.kind == "more" and mend.words.rpartition(" ")[2].strip("`") in factors(tree, mend.line, call.ones):
+            return 0
+        return mend.line
 
 
 def _simplest(counts: Mapping[tuple[int, int, str], int], line: int) -> tuple[tuple[str, ...], int]:

@@ -186,12 +186,12 @@ class Grading:
             (trial, verdict.kind == "memory")
             for trial, verdict in history.failures if any(verdict is one for one in of_values)
         ]  # fmt: skip
-        found = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
-        if found is None:
+        mends = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
+        if mends is None:
             mend.add_unused(diagnosis.verdict, self.run.submission)
         else:
-            mend.add_to(diagnosis.verdict, found.line, found.kinds, found.calls, found.of, self.run.submission)
-            self.edits = mend.told(found.edits, found.line, found.by_edit, found.of, self.run.submission)
+            mend.add_to(diagnosis.verdict, mends.line, mends.kinds, mends.calls, mends.of, self.run.submission)
+            self.edits = mend.told(mends.edits, mends.line, mends.by_edit, mends.of, self.run.submission)
 
     @property
     def points(self) -> tuple[float, float]:

@@ -152,15 +152,23 @@ def launches_of(tree: ast.Module) -> list[LaunchText]:
 def given_by_name(tree: ast.Module, line: int) -> set[str]:
     """Returns the parameters of a kernel to which the launch in this line gives variables of their names, such as x for
     x_ptr."""
-    kernels, found = {kernel.name: kernel for kernel in kernels_of(tree)}, set[str]()
+    kernels, parameters = {kernel.name: kernel for kernel in kernels_of(tree)}, set[str]()
     for launch in launches_of(tree):
         if covers(launch.call, line) and launch.kernel in kernels:
             for given, parameter in zip(launch.call.args, positional_parameters(kernels[launch.kernel])):
                 if isinstance(given, ast.Starred):
                     break  # it stands for an unknown number of arguments
                 if isinstance(given, ast.Name) and parameter in (given.id, f"{given.id}_ptr"):
-                    found.add(parameter)
-    return found
+                    parameters.add(parameter)
+    return parameters
+
+
+def factors(tree: ast.Module, line: int, names: Collection[str]) -> set[str]:
+    """Returns the variables that this line multiplies by one of these names."""
+    products = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)]
+    sides = [{side.id for side in (node.left, node.right) if isinstance(side, ast.Name)}
+             for node in products if node.lineno == line]  # fmt: skip
+    return {name for pair in sides if not pair.isdisjoint(names) for name in pair}
 
 
 def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tuple[int, int]]:

@@ -153,10 +153,10 @@ class Editable:
     @cached_property
     def lines_of_sites(self) -> dict[tuple[int, tuple[int, ...]], list[Site]]:
         """The operations of each line, by its number and those of the calls that lead there."""
-        found: dict[tuple[int, tuple[int, ...]], list[Site]] = {}
+        sites: dict[tuple[int, tuple[int, ...]], list[Site]] = {}
         for site in self.sites:
-            found.setdefault((site.operation.place.line, site.operation.place.via), []).append(site)
-        return found
+            sites.setdefault((site.operation.place.line, site.operation.place.via), []).append(site)
+        return sites
 
     @cached_property
     def makers(self) -> dict[str, Site]:

@@ -70,11 +70,11 @@ def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
         if len(alike) > 1:
             yield from _of_all(text, level, of, alike)
         for site in alike:
-            for one in LEVELS[level](site, text):
-                line = _line_of(one.kind, site, alike)
-                words = f"{one.words} where elements are combined" if site.is_in_a_fold else one.words
-                key = f"{site.id} {one.kind} {one.detail}"
-                yield Edit(key, one.kind, words, (one.change,), line, one.is_idle, one.rank)
+            for edit in LEVELS[level](site, text):
+                line = _line_of(edit.kind, site, alike)
+                words = f"{edit.words} where elements are combined" if site.is_in_a_fold else edit.words
+                key = f"{site.id} {edit.kind} {edit.detail}"
+                yield Edit(key, edit.kind, words, (edit.change,), line, edit.is_idle, edit.rank)
         if level == 0:
             yield from _exchanges(text, alike)
 

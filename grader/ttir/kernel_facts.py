@@ -84,8 +84,8 @@ class KernelFacts:
         ]  # fmt: skip
         offsets = {*reached([(self._homes[add], add.operands[1]) for add in adds], self._sources)}
         used = {number for name, number in numbers.items() if (home, parameters.get(name, -1)) in offsets}
-        lines = {self._line_of_offsets(one) for one in adds if not one.place.via}
-        taken = {one for operation in self.module.entry.walk() for one in operation.operands}
+        lines = {self._line_of_offsets(add) for add in adds if not add.place.via}
+        taken = {operand for operation in self.module.entry.walk() for operand in operation.operands}
         idle = {number for name, number in numbers.items() if parameters.get(name) not in taken}
         return lines.pop() if len(lines) == 1 and idle & set(strides) - used else 0
 

@@ -179,6 +179,13 @@ def test_no_line_that_the_course_gave_is_told(tmp_path, told):
     assert told == [] and "strided_copy_kernel[grid]" not in judged(tmp_path, "02", wrong).message
 
 
+def test_a_product_with_a_stride_that_the_launch_gives_as_1_is_no_mistake_of_the_kernel(tmp_path, told):
+    """The compiler has left the product out: another one in its place mends what the launch does wrong."""
+    kernel = (ROOT / "solutions/13_online_softmax/accepted/two_launches.py").read_text()
+    found = judged(tmp_path, "13", changed(kernel, ("z.stride(0), BLOCK_N", "greatest.stride(0), BLOCK_N")))
+    assert told == [] and "With " not in found.message, found.message
+
+
 def test_what_is_said_tells_the_line_and_not_the_edit(tmp_path, told):
     wrong = changed(SUM, ("total = total + x", "total = total + x * x"))
     found = judged(tmp_path, "07", wrong)
