@@ -192,7 +192,10 @@ class _Search:
         self.work -= reply.spent
         if reply.out_of_time and "keys" in asked:  # those that were not tried are neither mends nor none
             raise _NoTime
-        mends = [replace(mend, line=self._line_of(mend, call)) for mend in reply.mends if not self._is_meant(mend)]
+        # Operations more come last: one less, or a number as 0, may do for one that was not tried.
+        doubtful = ("less", "number") if reply.out_of_time else ()
+        counted = (mend for mend in reply.mends if mend.kind not in doubtful and not self._is_meant(mend))
+        mends = [replace(mend, line=self._line_of(mend, call)) for mend in counted]
         return [mend for mend in mends if mend.line not in self.run.given_lines and (not lines or mend.line in lines)]
 
     def _is_meant(self, mend: Mend) -> bool:

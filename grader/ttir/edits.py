@@ -282,7 +282,9 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
                 is_idle = value.name in text.sizes and text.sizes[value.name] == text.constants.get(operand)
                 words, line = instead(value.written, site.written[at]), _with_operand(site, at, value.name)
                 rank = _rank(site, at, value, text)
-                yield _one(site, "value", f"{at} {value.id}", words, line, is_idle=is_idle, rank=rank)
+                is_number = value.name in text.constants and value.name not in text.sizes
+                kind = "number" if is_number else "value"
+                yield _one(site, kind, f"{at} {value.id}", words, line, is_idle=is_idle, rank=rank)
         if type.startswith("tensor") and "!tt.ptr" not in type and not site.operation.regions:
             yield from _spread_values(site, at, type, text)
 

@@ -186,6 +186,15 @@ def test_a_product_with_a_stride_that_the_launch_gives_as_1_is_no_mistake_of_the
     assert told == [] and "With " not in found.message, found.message
 
 
+def test_an_operation_less_tells_no_line_while_a_missing_one_was_not_looked_for(tmp_path, told):
+    """Each tile's part lacks its factor; without the common maximum no factor is needed, and nobody meant that."""
+    kernel = (ROOT / "solutions/25_flash_attention/accepted/parts_joined.py").read_text()
+    found = judged(
+        tmp_path, "25", changed(kernel, ("tl.dot(p.to(v.dtype), v) * right[:, None]", "tl.dot(p.to(v.dtype), v)"))
+    )
+    assert "With one operation less" not in found.message and "maximum(m, own)" not in found.message, found.message
+
+
 def test_what_is_said_tells_the_line_and_not_the_edit(tmp_path, told):
     wrong = changed(SUM, ("total = total + x", "total = total + x * x"))
     found = judged(tmp_path, "07", wrong)
