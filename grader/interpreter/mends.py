@@ -350,8 +350,12 @@ def _sizes(step: PlannedLaunch) -> dict[str, int]:
 
 
 def _arguments(step: PlannedLaunch, pointers: bool) -> Iterator[tuple[str, str, PlannedLaunch]]:
-    """Yields keys, words, and launches: two arguments of a type exchanged, or one in the other's place as well."""
+    """Yields keys, words, and launches: two arguments of a type exchanged, or one in the other's place as well, or a 1,
+    the stride that is no argument of the kernel where others give it too."""
     for at, one in enumerate(step.parameters):
+        if not pointers and one.type.startswith("i") and one.number != 1:
+            changed = [*step.parameters[:at], replace(one, value="1"), *step.parameters[at + 1 :]]
+            yield f"{one.name} is 1", f"for `{one.name}` the number 1", replace(step, parameters=changed)
         for other_at, other in enumerate(step.parameters):
             if (
                 one.type != other.type

@@ -186,6 +186,13 @@ def test_a_product_with_a_stride_that_the_launch_gives_as_1_is_no_mistake_of_the
     assert told == [] and "With " not in found.message, found.message
 
 
+def test_a_stride_of_another_axis_in_a_launch_is_no_mistake_of_the_kernel(tmp_path, told):
+    """Without a stride the line of the store would be right, and the launch with a 1."""
+    kernel = (ROOT / "solutions/03_softmax/accepted/persistent_rows.py").read_text()
+    found = judged(tmp_path, "03", changed(kernel, ("z.stride(0), z.stride(1)", "z.stride(0), z.stride(0)")))
+    assert told == [] and "With " not in found.message, found.message
+
+
 def test_an_operation_less_tells_no_line_while_a_missing_one_was_not_looked_for(tmp_path, told):
     """Each tile's part lacks its factor; without the common maximum no factor is needed, and nobody meant that."""
     kernel = (ROOT / "solutions/25_flash_attention/accepted/parts_joined.py").read_text()
