@@ -10,13 +10,12 @@ import torch
 from grader.course.exercise import in_words
 from grader.explain.causes import Cause
 from grader.explain.evidence import Compared, Evidence
-from grader.explain.persistent_programs import loop_that_ends_early
 from grader.explain.verdict import Verdict, failed
-from grader.explain.written_tiles import as_matrix, program_index, tiles_of
+from grader.explain.written_tiles import as_matrix, begins_a_tile, program_index, tiles_of
 from grader.numerics.comparison import first_index
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.tuning_lines import line_of_grid
-from grader.wire.messages import Launch
+from grader.wire.messages import MULTIPROCESSORS, Launch
 from grader.wire.reply import Writers
 
 
@@ -48,7 +47,7 @@ class Unwritten(Sentence):
     )
     AXES_EXCHANGED = (
         "{silent} of {total} programs write nothing to {name}, as if the kernel took axis 0 of the grid for axis 1 and "
-        "axis 1 for axis 0. The grid{made} is {grid}: which axis counts what there, and in tl.program_id{read}?"
+        "axis 1 for axis 0. The grid{made} is {grid}: which axis counts which blocks there, and in tl.program_id{read}?"
     )
     MASKED_OFF = (
         "{silent} of {total} programs load and store nothing: their masks are false in every lane, or their loops have "
@@ -76,6 +75,35 @@ class Unwritten(Sentence):
     )
     PARTS = (
         "Parts of {name} are not covered by {grid}: is it too small, or their blocks, or do masks leave out too much?"
+    )
+
+
+class TileLoop(Sentence):
+    """Sentences about tiles that a loop leaves out, each with a question that leads to the reason."""
+
+    ONE_IS_SILENT = (
+        "1 of {total:#program} writes nothing to {name}: does the loop over tiles end too early, or do tile numbers "
+        "lead to the wrong places?"
+    )
+    SOME_ARE_SILENT = (
+        "{silent} of {total:#program} write nothing to {name}: does the loop over tiles end too early, or do tile "
+        "numbers lead to the wrong places?"
+    )
+    STEPS_TOO_FAR = (
+        "{name} has more tiles than {total:#program} write, and the GPU has {processors} multiprocessors: does the "
+        "loop step over tiles for which there is no program?"
+    )
+    ONE_TILE = (
+        "The one program writes one tile of {name}, and {name} has more: does a program go on until no tile is left, "
+        "and does each number lead to a tile of its own?"
+    )
+    ONE_TILE_EACH = (
+        "Each of {total:#program} writes one tile of {name}, and {name} has more: does a program go on until no tile "
+        "is left, and does each number lead to a tile of its own?"
+    )
+    LEAVES_OUT = (
+        "The loop of {total:#program} leaves out tiles of {name}: does each go on, in equal steps, until no tile is "
+        "left?"
     )
 
 
@@ -128,7 +156,7 @@ def _silent(evidence: Evidence, writers: Writers) -> Said | None:
     if evidence.returns in evidence.exercise.unread:
         return None
     launch, (silent, total) = evidence.launch, _silent_programs(evidence, writers)
-    if told := loop_that_ends_early(evidence, writers.programs, silent, total):
+    if told := _loop_that_ends_early(evidence, writers.programs, silent, total):
         return told
     found: Fields = dict(silent=silent, total=total, name=evidence.returns)
     if silent > 0 and evidence.missing_axis_text:
@@ -139,6 +167,46 @@ def _silent(evidence: Evidence, writers: Writers) -> Said | None:
     if silent > 0 and launch is not None and launch.idle >= silent:
         return Unwritten.MASKED_OFF(silent=silent, total=total)
     return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
+
+
+def _loop_that_ends_early(evidence: Evidence, programs: torch.Tensor, silent: int, total: int) -> Said | None:
+    """Returns the sentence about a loop that leaves out tiles, or None.
+
+    None for a call that gets no number of multiprocessors, whose programs need no loop over tiles, and for a tile of
+    which only a part is unwritten. programs: the number of the program that wrote each element, [shape of the result].
+    silent: how many of `total` programs wrote nothing.
+    """
+    processors, name = evidence.trial.constants.get(MULTIPROCESSORS, 0), evidence.returns
+    if not processors or not total:
+        return None
+    if silent == 1:
+        return TileLoop.ONE_IS_SILENT(total=total, name=name)
+    if silent > 0:
+        return TileLoop.SOME_ARE_SILENT(silent=silent, total=total, name=name)
+    unwritten = programs == -1
+    if bool(unwritten.any()) and not begins_a_tile(first_index(unwritten), evidence.constants):
+        return None  # a part of a tile is missing: the loop has reached this tile
+    if total < processors:
+        return TileLoop.STEPS_TOO_FAR(name=name, total=total, processors=processors)
+    if _one_rectangle_each(programs):
+        return TileLoop.ONE_TILE(name=name) if total == 1 else TileLoop.ONE_TILE_EACH(total=total, name=name)
+    return TileLoop.LEAVES_OUT(total=total, name=name)
+
+
+def _one_rectangle_each(programs: torch.Tensor) -> bool:
+    """Returns whether all elements of each program make up a single rectangle."""
+    matrix = as_matrix(programs)
+    for program in matrix.unique().tolist():
+        mine = matrix == program
+        rows, columns = mine.any(dim=1), mine.any(dim=0)
+        if program >= 0 and int(mine.sum()) != _extent(rows) * _extent(columns):
+            return False
+    return True
+
+
+def _extent(flags: torch.Tensor) -> int:
+    places = flags.nonzero().flatten()
+    return int(places[-1] - places[0]) + 1
 
 
 def _lines_of_axes(evidence: Evidence, launch: Launch) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from itertools import combinations
@@ -81,6 +82,24 @@ def _wrong_number(result: Returned, expected: list[tuple[Wanted, Shape]], exerci
     return _wrong(WrongResults.NO_TUPLE(returned=_kind(result), **found), no_return)
 
 
+def _returned(said: Said, name: str, submission: Submission, exercise: Exercise) -> Verdict:
+    """Returns the verdict on what the entry returns, with the line of its only `return`, or a question without any.
+
+    `name`: the argument that this line has to return by its name; "" for anything.
+    """
+    entries = (one for one in submission.tree.body if isinstance(one, ast.FunctionDef) and one.name == exercise.entry)
+    nodes = [node for entry in entries for node in ast.walk(entry)]
+    returns = [node for node in nodes if isinstance(node, ast.Return) and node.value is not None]
+    if not returns and not name:
+        return _wrong(said, WrongResults.NO_RETURN())
+    line = returns[0].lineno if len(returns) == 1 else 0
+    if line and name:
+        named = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        items = getattr(returns[0].value, "elts", [returns[0].value])
+        line = line if name not in named and name in [getattr(one, "id", "") for one in items] else 0
+    return failed(Cause.WRONG_RESULT_TYPE, said, source_line(submission, line), kind="result", line=line)
+
+
 def _wrong_result(
     reply: Reply, result: Returned, wanted: Wanted, shape: Shape, submission: Submission, exercise: Exercise
 ) -> Verdict | None:
@@ -90,9 +109,10 @@ def _wrong_result(
     if result.type != "Tensor":
         found = dict(entry=entry, returned=_kind(result), shape=shape, dtype=dtype)
         said = WrongResults.NO_TENSOR(**found) if alone else WrongResults.NO_TENSOR_FOR(name=name, **found)
-        return _wrong(said, WrongResults.NO_RETURN())
+        return _returned(said, "", submission, exercise)
     if result.shares_with and not wanted.is_argument:
-        return _wrong(WrongResults.SHARED(name=name, other=result.shares_with))
+        said = WrongResults.SHARED(name=name, other=result.shares_with)
+        return _returned(said, result.shares_with, submission, exercise)
     if result.device != "cuda":
         device = f"the {result.device.upper()}" if result.device else "another device"
         found = dict(entry=entry, what="a tensor" if alone else name, device=device)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import chain, permutations
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from grader.interpreter.known_operations import ACCESSES
 from grader.interpreter.program import ReadyKernel
 from grader.ttir.data_flow import reached, sources_of
 from grader.ttir.editable import Editable
-from grader.ttir.edits import LEVELS, Edit, edits
+from grader.ttir.edits import FAIR, LEVELS, LIKELY, RARE, Edit, edits
 from grader.ttir.module import BadText, Module, Operation
 from grader.ttir.parser import parse
 from grader.wire.messages import InterpretRequest, Mend, Mending, TensorSpec
@@ -41,6 +42,9 @@ NEAR, OFF = 14, 1 << 30  # how many values lie between an access and what it is 
 MOST_FOUND = 24  # of a call that does not tell much
 OF_LARGEST, OF_ITSELF = 1e-9, 1e-6  # how far an exact result may be off: constants of fp32 need it
 NOT_MEANT = (BadText, Unsupported, ArithmeticError, ValueError, LookupError, TypeError, AttributeError, MemoryError)
+
+
+Tried = tuple[Mend, Callable[[], bool]]  # an edit, and what tells whether it makes the call right
 
 
 @dataclass
@@ -64,7 +68,8 @@ class Mender:
             return {"spent": self.spent}  # nothing is to be mended
         taken = time.process_time() - begun
         self.request = replace(self.request, limit=max(MOST_SECONDS, LONGER * taken))
-        for mend, is_right in self._tries(asked, {access for _, access in call.memory.findings()}):
+        accesses = {access for _, access in call.memory.findings()}
+        for mend, is_right in self._tries(asked, accesses, bool(accesses) or call.is_unwritten):
             if self.spent > asked.work:
                 out_of_time = True
                 break
@@ -74,10 +79,11 @@ class Mender:
                     break
         return {"mends": [asdict(one) for one in found], "out_of_time": out_of_time, "spent": self.spent}
 
-    def _tries(self, asked: Mending, accesses: set[Operation]) -> Iterator[tuple[Mend, Callable[[], bool]]]:
+    def _tries(self, asked: Mending, accesses: set[Operation], may_be_grid: bool) -> Iterator[Tried]:
         """Yields the edits that are asked for, and what tells whether each makes the call right.
 
-        `accesses`: that the memory checker finds fault with. What leads to one of them comes first.
+        `accesses`: that the memory checker finds fault with. What leads to one of them comes first, then what is
+        likely. `may_be_grid`: whether that includes the grid, which leaves no value wrong that is written once.
         """
         keys = None if asked.keys is None else set(asked.keys)
         sites = None if keys is None else {key.partition(" ")[2].partition("#")[0] for key in keys}
@@ -86,11 +92,11 @@ class Mender:
         def is_wanted(mend: Mend) -> bool:
             return (keys is None or mend.key in keys) and (asked.lines is None or mend.line in asked.lines)
 
-        def in_kernels(level: int, nearest: float, farthest: float) -> Iterator[tuple[Mend, Callable[[], bool]]]:
+        def in_kernels(level: int, rank: int, nearest: float, farthest: float) -> Iterator[Tried]:
             for number, one in self.kernels.items():
                 for edit in edits(one.editable, level, chosen(number, nearest, farthest)):
                     mend = Mend(f"{number} {edit.key}", edit.kind, edit.line, edit.words, level)
-                    if is_wanted(mend) and not (keys is None and edit.is_idle):
+                    if edit.rank == rank and is_wanted(mend) and not (keys is None and edit.is_idle):
                         yield mend, partial(self._is_right_with, number, edit)
 
         def chosen(number: int, nearest: float, farthest: float) -> list[str]:
@@ -102,21 +108,35 @@ class Mender:
                     far[of] = min(leading[number].get(site.operation, OFF) for site in alike)
             return sorted((of for of, one in far.items() if nearest <= one < farthest), key=far.__getitem__)
 
-        def in_launches(kind: str) -> Iterator[tuple[Mend, Callable[[], bool]]]:
+        def in_launches(kind: str) -> Iterator[Tried]:
             if keys is not None and not any(key.startswith(LAUNCH) for key in keys):
                 return
             for mend, recorded in _launch_edits(self.recorded, kind):
                 if is_wanted(mend):
                     yield mend, partial(self._is_right, recorded=recorded)
 
-        for nearest, farthest in ((0, NEAR), (NEAR, OFF)):
-            for level in range(len(LEVELS)):
-                yield from in_kernels(level, nearest, farthest)
-        yield from in_kernels(0, OFF, math.inf)
-        yield from in_launches("grid")
-        yield from in_kernels(1, OFF, math.inf)
-        yield from in_launches("argument")
-        yield from in_kernels(2, OFF, math.inf)
+        def likely(nearest: float, farthest: float) -> Iterator[Tried]:
+            for level, rank in ((0, LIKELY), (0, FAIR), (1, LIKELY)):
+                yield from in_kernels(level, rank, nearest, farthest)
+
+        yield from likely(0, NEAR)
+        if may_be_grid:
+            yield from in_launches("grid")
+            yield from in_launches("pointer")
+        for level in (0, 1):
+            yield from in_kernels(level, RARE, 0, NEAR)
+        yield from likely(NEAR, math.inf)
+        if not may_be_grid:
+            yield from in_launches("pointer")
+        yield from in_kernels(2, RARE, 0, NEAR)
+        for level in range(len(LEVELS)):
+            yield from in_kernels(level, RARE, NEAR, OFF)
+        yield from in_kernels(0, RARE, OFF, math.inf)
+        if not may_be_grid:
+            yield from in_launches("grid")
+        yield from in_launches("number")
+        for level in (1, 2):
+            yield from in_kernels(level, RARE, OFF, math.inf)
 
     def _is_right_with(self, number: int, edit: Edit) -> bool:
         self.spent += sum(len(self.kernels[number].editable.sites) for one in edit.changes if one.site.is_read_again)
@@ -164,6 +184,8 @@ def _array(spec: TensorSpec, blob: bytes) -> np.ndarray:
 class TriedCall(InterpretedCall):
     """A call that is carried out to see whether it is right, and for nothing else."""
 
+    is_unwritten = False  # an element of a result, as far as results were looked at
+
     def is_right(self, expected: dict[str, np.ndarray], to_its_end: bool = False) -> bool:
         """`to_its_end`: also after the memory checker has found fault with it."""
         self._begin()
@@ -177,7 +199,10 @@ class TriedCall(InterpretedCall):
 
     def _is(self, expected: np.ndarray, result: PlannedView) -> bool:
         buffer, view = self.buffers[result.buffer], view_of(result)
-        if tuple(view.shape) != expected.shape or bool((self.memory.writers_of(buffer, view) == -1).any()):
+        if tuple(view.shape) != expected.shape:
+            return False
+        self.is_unwritten = bool((self.memory.writers_of(buffer, view) == -1).any())
+        if self.is_unwritten:
             return False
         return are_alike(buffer.read(view).view(result.dtype), expected)
 
@@ -277,11 +302,17 @@ def _leading_to(accesses: set[Operation], module: Module) -> dict[Operation, int
 
 
 def _launch_edits(recorded: RecordedCall, kind: str) -> Iterator[tuple[Mend, RecordedCall]]:
-    """Yields the edits of launches, and the call with each. `kind`: "grid" or "argument"."""
+    """Yields the edits of launches, and the call with each. `kind`: "grid", or "pointer" or "number" for arguments."""
     for at, step in enumerate(recorded.steps):
         if isinstance(step, PlannedLaunch):
-            for key, words, other in _grids(step) if kind == "grid" else _arguments(step):
-                mend = Mend(f"{LAUNCH} {at} {key}", kind, step.line, words, 0 if kind == "grid" else 1)
+            found = _grids(step) if kind == "grid" else _arguments(step, kind == "pointer")
+            if kind == "pointer":
+                found = chain(_other_tensors(step, recorded), found)
+            for key, words, other in found:
+                is_grid = kind == "grid"
+                mend = Mend(
+                    f"{LAUNCH} {at} {key}", kind if is_grid else "argument", step.line, words, 0 if is_grid else 1
+                )
                 yield mend, replace(recorded, steps=[*recorded.steps[:at], other, *recorded.steps[at + 1 :]])
 
 
@@ -305,6 +336,12 @@ def _grids(step: PlannedLaunch) -> Iterator[tuple[str, str, PlannedLaunch]]:
         for name, number in sorted((sizes | by_block).items(), key=lambda one: one[1]):
             grid = [*step.grid[:axis], number, *step.grid[axis + 1 :]]
             yield f"axis {axis} {name}", f"`{name}` programs along axis {axis} of the grid", replace(step, grid=grid)
+    # Two blocks exchanged: each axis has as many programs as the other's block would need.
+    for (n, b), (m, c) in permutations([(n, b) for n in sizes for b in blocks], 2):
+        if b != c and step.grid[:2] == [-(-sizes[n] // blocks[c]), -(-sizes[m] // blocks[b])]:
+            grid = [-(-sizes[n] // blocks[b]), -(-sizes[m] // blocks[c]), *step.grid[2:]]
+            words = f"the blocks `{b}` and `{c}` of the grid exchanged"
+            yield f"blocks {n} {b} {m} {c}", words, replace(step, grid=grid)
 
 
 def _sizes(step: PlannedLaunch) -> dict[str, int]:
@@ -312,11 +349,20 @@ def _sizes(step: PlannedLaunch) -> dict[str, int]:
     return {name: int(value) for name, value in step.constants.items() if value.isdecimal()}
 
 
-def _arguments(step: PlannedLaunch) -> Iterator[tuple[str, str, PlannedLaunch]]:
-    """Yields keys, words, and launches: two arguments of a type exchanged, or one in the other's place as well."""
+def _arguments(step: PlannedLaunch, pointers: bool) -> Iterator[tuple[str, str, PlannedLaunch]]:
+    """Yields keys, words, and launches: two arguments of a type exchanged, or one in the other's place as well, or a 1,
+    the stride that is no argument of the kernel where others give it too."""
     for at, one in enumerate(step.parameters):
+        if not pointers and one.type.startswith("i") and one.number != 1:
+            changed = [*step.parameters[:at], replace(one, value="1"), *step.parameters[at + 1 :]]
+            yield f"{one.name} is 1", f"for `{one.name}` the number 1", replace(step, parameters=changed)
         for other_at, other in enumerate(step.parameters):
-            if one.type != other.type or one.type == "descriptor" or at == other_at:
+            if (
+                one.type != other.type
+                or one.type == "descriptor"
+                or at == other_at
+                or pointers != (one.type == "pointer")
+            ):
                 continue
             mine, theirs = replace(other, name=one.name), replace(one, name=other.name)
             changed = [mine if place == at else given for place, given in enumerate(step.parameters)]
@@ -326,3 +372,16 @@ def _arguments(step: PlannedLaunch) -> Iterator[tuple[str, str, PlannedLaunch]]:
                 changed = [theirs if place == other_at else given for place, given in enumerate(changed)]
                 words = f"the arguments for `{one.name}` and `{other.name}` exchanged"
                 yield f"{one.name} and {other.name}", words, replace(step, parameters=changed)
+
+
+def _other_tensors(step: PlannedLaunch, recorded: RecordedCall) -> Iterator[tuple[str, str, PlannedLaunch]]:
+    """Yields keys, words, and launches: for a pointer a result of the call that the launch is not given."""
+    given = {one.buffer for one in step.parameters}
+    results = [one.view for one in (recorded.returned, *recorded.returned.items) if one.view is not None]
+    for number, view in enumerate(results):
+        for at, one in enumerate(step.parameters):
+            if view.buffer not in given and one.view is not None and one.view.dtype == view.dtype:
+                new = replace(one, buffer=view.buffer, offset=view.offset, view=view)
+                changed = [*step.parameters[:at], new, *step.parameters[at + 1 :]]
+                words = f"for `{one.name}` a tensor that is returned"
+                yield f"{one.name} is returned.{number}", words, replace(step, parameters=changed)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import torch
@@ -22,6 +22,8 @@ from grader.numerics.arguments import Argument, exact
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import UNJUDGED
 from grader.processes.faults import ChildEnded, MachineFault
+from grader.submission.text import factors, given_by_name
+from grader.submission.tuning_lines import line_of_grid
 from grader.ttir.exact_text import NoExactRun
 from grader.ttir.module import BadText
 from grader.ttir.parser import parse
@@ -32,6 +34,7 @@ WORK = 300_000  # for all tries of a run: at most about two seconds of a core
 OF_FIRST = 0.8  # of the work that is left, for the first call of a structure
 ENOUGH = 2 / 3  # of the wrong calls have to be mended: an edit may not do for all structures
 FIRSTS = 2  # wrong calls of a structure whose edits are all tried: many an edit makes a small one right
+TELLING = 256  # elements of a call's tensors
 BY_NO_CHANCE = 3  # calls of one structure, wrong or right: fewer are right with many an edit
 MOST_CALLS = 16  # that fail, and as many that are right
 MOST_ELEMENTS = 1 << 18  # of a call's tensors
@@ -77,14 +80,23 @@ class _Call:
         return tuple(_structure(kernel.source, self.run.filename) for kernel in kernels if kernel.source)
 
     @property
-    def order(self) -> tuple[bool, bool, int]:
-        """The key that sorts calls: many an edit makes one program right; then what is found soonest comes first."""
-        return self._programs < 2, not self.has_finding, _elements(self.trial)
+    def order(self) -> tuple[bool, bool, bool, int]:
+        """The key that sorts calls: many an edit makes one program, or few elements, right; then what is found soonest
+        comes first."""
+        elements = _elements(self.trial)
+        return self._programs < 2, not self.has_finding, elements < TELLING, elements
 
     @property
     def _programs(self) -> int:
         steps = self.run.recorded_call(self.trial, self.inputs).call.steps
         return sum(math.prod(step.grid) for step in steps if isinstance(step, PlannedLaunch))
+
+    @cached_property
+    def ones(self) -> set[str]:
+        """The parameters of kernels that are 1 in this call: the compiler leaves out products with them."""
+        steps = self.run.recorded_call(self.trial, self.inputs).call.steps
+        constants = [step.constants for step in steps if isinstance(step, PlannedLaunch)]
+        return {name for by_name in constants for name, value in by_name.items() if value == "1"}
 
     @cached_property
     def results(self) -> dict[str, torch.Tensor]:
@@ -98,10 +110,11 @@ class _NoTime(Exception):
 
 @dataclass
 class _Search:
-    """`work`: that is left for tries."""
+    """`work`: that is left for tries. `launches`: their lines, by those in which their grids are made."""
 
     run: Run
     work: int
+    launches: dict[int, int] = field(default_factory=dict)
 
     def mended(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> Mended | None:
         mends: list[Mend] = []
@@ -173,11 +186,39 @@ class _Search:
     def _mends(self, call: _Call, most: int = WORK, **asked) -> list[Mend]:
         if self.work <= 0:
             raise _NoTime
+        if lines := asked.get("lines"):
+            asked["lines"] = sorted({*lines, *(self.launches[one] for one in lines if one in self.launches)})
         reply = self.run.mends(call.trial, call.inputs, call.results, min(most, self.work), **asked)
         self.work -= reply.spent
         if reply.out_of_time and "keys" in asked:  # those that were not tried are neither mends nor none
             raise _NoTime
-        return [one for one in reply.mends if one.line not in self.run.given_lines]
+        # Operations more come last: one less, or a number as 0, may do for one that was not tried.
+        doubtful = ("less", "number") if reply.out_of_time else ()
+        counted = (mend for mend in reply.mends if mend.kind not in doubtful and not self._is_meant(mend))
+        mends = [replace(mend, line=self._line_of(mend, call)) for mend in counted]
+        return [mend for mend in mends if mend.line not in self.run.given_lines and (not lines or mend.line in lines)]
+
+    def _is_meant(self, mend: Mend) -> bool:
+        """Returns whether a launch gives what a mend changes to the parameters of the same names."""
+        if mend.kind != "argument":
+            return False
+        *_, name, and_or_is, other = mend.key.split()
+        changed = {name, other} if and_or_is == "and" else {name}
+        return changed <= given_by_name(self.run.submission.tree, mend.line)
+
+    def _line_of(self, mend: Mend, call: _Call) -> int:
+        """Returns the line of a mend; 0 where it is not known.
+
+        That of a grid is where the grid is made, which need not be the launch. Where the line has a product with a
+        parameter already, and the launch gives a 1 for it, the launch may be to blame.
+        """
+        tree = self.run.submission.tree
+        if mend.kind == "grid" and (line := line_of_grid(tree, mend.line)):
+            self.launches[line] = mend.line
+            return line
+        if mend.kind == "more" and mend.words.rpartition(" ")[2].strip("`") in factors(tree, mend.line, call.ones):
+            return 0
+        return mend.line
 
 
 def _simplest(counts: Mapping[tuple[int, int, str], int], line: int) -> tuple[tuple[str, ...], int]:

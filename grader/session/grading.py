@@ -145,7 +145,7 @@ class Grading:
             diagnosis.verdict.said += filter(None, [smallest_step(right, wrong)])
 
     def mend(self, work: int = WORK) -> None:
-        """Adds to the diagnosis the line in which one change makes wrong calls right, if there is such a line.
+        """Adds to the diagnosis the line in which one change makes wrong calls right, or else a name that is not used.
 
         A cause that is named with its line stays as it is. `work`: for all tries.
         """
@@ -158,7 +158,9 @@ class Grading:
             for trial, verdict in history.failures if any(verdict is one for one in of_values)
         ]  # fmt: skip
         mends = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
-        if mends is not None:
+        if mends is None:
+            mend.add_unused(diagnosis.verdict, self.run.submission)
+        else:
             mend.add_to(diagnosis.verdict, mends.line, mends.kinds, mends.calls, mends.of, self.run.submission)
             self.edits = mend.told(mends.edits, mends.line, mends.by_edit, mends.of, self.run.submission)
 

@@ -24,6 +24,7 @@ from grader.submission.nodes import (
     calls_in,
     covers,
     last_line,
+    positional_parameters,
     whole_number,
 )  # fmt: skip
 from grader.wire.messages import Failure
@@ -150,6 +151,28 @@ def launches_of(tree: ast.Module) -> list[LaunchText]:
     functions = ((call, call.func) for call in calls_in([tree]))
     launched = ((call, function.value) for call, function in functions if isinstance(function, ast.Subscript))
     return [LaunchText(kernel.id, call) for call, kernel in launched if isinstance(kernel, ast.Name)]
+
+
+def given_by_name(tree: ast.Module, line: int) -> set[str]:
+    """Returns the parameters of a kernel to which the launch in this line gives variables of their names, such as x for
+    x_ptr."""
+    kernels, parameters = {kernel.name: kernel for kernel in kernels_of(tree)}, set[str]()
+    for launch in launches_of(tree):
+        if covers(launch.call, line) and launch.kernel in kernels:
+            for given, parameter in zip(launch.call.args, positional_parameters(kernels[launch.kernel])):
+                if isinstance(given, ast.Starred):
+                    break  # it stands for an unknown number of arguments
+                if isinstance(given, ast.Name) and parameter in (given.id, f"{given.id}_ptr"):
+                    parameters.add(parameter)
+    return parameters
+
+
+def factors(tree: ast.Module, line: int, names: Collection[str]) -> set[str]:
+    """Returns the variables that this line multiplies by one of these names."""
+    products = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)]
+    sides = [{side.id for side in (node.left, node.right) if isinstance(side, ast.Name)}
+             for node in products if node.lineno == line]  # fmt: skip
+    return {name for pair in sides if not pair.isdisjoint(names) for name in pair}
 
 
 def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tuple[int, int]]:

@@ -151,6 +151,40 @@ class Editable:
         return made
 
     @cached_property
+    def lines_of_sites(self) -> dict[tuple[int, tuple[int, ...]], list[Site]]:
+        """The operations of each line, by its number and those of the calls that lead there."""
+        sites: dict[tuple[int, tuple[int, ...]], list[Site]] = {}
+        for site in self.sites:
+            sites.setdefault((site.operation.place.line, site.operation.place.via), []).append(site)
+        return sites
+
+    @cached_property
+    def makers(self) -> dict[str, Site]:
+        """The operations by the names of their first results, those of functions of the file's own last."""
+        return {site.result: site for site in reversed(self.sites) if site.result}
+
+    def root(self, name: str) -> str:
+        """Returns the value that another holds in its own shape."""
+        while name in self.makers and self.makers[name].name in SPREADS:
+            name = self.makers[name].operands[0]
+        return name
+
+    @cached_property
+    def uses(self) -> Counter[str]:
+        """How often each value is used, in any shape."""
+        return Counter(self.root(one) for site in self.sites if site.name not in SPREADS for one in site.operands)
+
+    def is_mistakable(self, site: Site, at: int, value: Value) -> bool:
+        """Returns whether a name may well have been written in this place, an operand, for that of a value.
+
+        A name that is used by mistake is used elsewhere too. A parameter that is used elsewhere once, as a stride is,
+        is hardly used twice.
+        """
+        name, once = site.operands[at], value.is_parameter and self.uses[self.root(value.name)] == 1
+        is_name = site.written[at].isidentifier() and self.uses[self.root(name)] > 1
+        return is_name and value.written.isidentifier() and value.name not in self.sizes and not once
+
+    @cached_property
     def constants(self) -> dict[str, float | int]:
         """The numbers that values hold, where all elements are the same, by name."""
         constants = {}

@@ -9,28 +9,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, combinations, product
 
 from grader.ttir.editable import SPREADS, Change, Editable, Site, Value
 from grader.ttir.written import instead, number, written
 
-OF_FLOATS = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maxnumf", "arith.minnumf")
+OF_FLOATS = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf")
+OF_NUMBERS = ("arith.addi", "arith.subi", "arith.muli", "arith.divsi", "arith.remsi")
+LARGEST = (("arith.maxnumf", "arith.minnumf"), ("arith.maxsi", "arith.minsi"))
 OF_THE_GRID = ("tt.get_program_id", "tt.get_num_programs")
-FUNCTIONS = ("math.exp", "math.exp2", "math.log", "math.log2", "math.sqrt", "math.rsqrt", "math.sin", "math.cos")
-FAMILIES = (
-    OF_FLOATS,
-    ("arith.addi", "arith.subi", "arith.muli", "arith.divsi", "arith.remsi", "arith.minsi", "arith.maxsi"),
-    ("arith.andi", "arith.ori"),
-    OF_THE_GRID,
-    FUNCTIONS,
-)
+FUNCTIONS = (
+    ("math.exp", "math.exp2", "math.log", "math.log2"), ("math.sqrt", "math.rsqrt"), ("math.sin", "math.cos"),
+)  # fmt: skip
+FAMILIES = (OF_FLOATS, OF_NUMBERS, *LARGEST, ("arith.andi", "arith.ori"), OF_THE_GRID, *FUNCTIONS)
+OF_FOLDS = ((*OF_FLOATS, *LARGEST[0]), (*OF_NUMBERS, *LARGEST[1]), ("arith.andi", "arith.ori"))
 PREDICATES = {"arith.cmpi": range(6), "arith.cmpf": range(1, 7)}  # of signed numbers; ordered
 ORDERED = ("arith.subf", "arith.subi", "arith.divf", "arith.divsi", "arith.remsi", "arith.remf", "tt.dot")
 MORE = {"f": ("arith.mulf", "arith.addf", "arith.subf", "arith.divf"), "i": ("arith.muli", "arith.addi", "arith.subi")}
+# A sum, and what may have been meant inside of it: a product that became a sum is summed up in another order.
+SUMS = {"i": (OF_NUMBERS[:2], OF_NUMBERS[2:]), "f": (OF_FLOATS[:2], OF_FLOATS[2:])}
 # An operation more on the operand of these is one more on what they give.
 HAND_ON = (*SPREADS, "scf.yield", "tt.reduce.return")
 FLAGS = {"arith.addi": "overflowFlags = #arith.overflow<none>", "arith.addf": "fastmath = #arith.fastmath<none>"}
 FLAGS |= dict.fromkeys(("arith.subi", "arith.muli"), FLAGS["arith.addi"])
-FLAGS |= dict.fromkeys((*OF_FLOATS, *FUNCTIONS), FLAGS["arith.addf"])
+FLAGS |= dict.fromkeys((*OF_FLOATS, *LARGEST[0], *chain(*FUNCTIONS)), FLAGS["arith.addf"])
+LIKELY, FAIR, RARE = 0, 1, 2  # how likely a mistake is that an edit takes back
 LESS = 2  # predicate of arith.cmpi: below, signed
 MOST_MASKS = 200  # of one access
 
@@ -40,8 +43,9 @@ class Edit:
     """An edit of one operation, or the same edit of all operations that the same piece of the file has become.
 
     `key`: the same in texts of one kernel for other calls. `kind`: what is changed: comparison, axis, operation, order
-    (of operands), number, mask, other, less (without it), value, more (an operation more). `words`: what it
-    is. `is_idle`: it changes nothing in this call, and something in others.
+    (of operands, or of operations), exchange (of two values in a line), number, mask, other, less (without it), value,
+    more (an operation more). `words`: what it is. `is_idle`: it changes nothing in this call, and something in others.
+    `rank`: of its level, 0 for what is most likely, and is to be tried first.
     """
 
     key: str
@@ -50,6 +54,7 @@ class Edit:
     changes: tuple[Change, ...]
     line: int  # of the file; 0 where it may be that of a function, or that of a call of it
     is_idle: bool = False
+    rank: int = RARE
 
 
 def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
@@ -68,7 +73,10 @@ def edits(text: Editable, level: int, groups: Iterable[str]) -> Iterator[Edit]:
             for edit in LEVELS[level](site, text):
                 line = _line_of(edit.kind, site, alike)
                 words = f"{edit.words} where elements are combined" if site.is_in_a_fold else edit.words
-                yield Edit(f"{site.id} {edit.kind} {edit.detail}", edit.kind, words, (edit.change,), line, edit.is_idle)
+                key = f"{site.id} {edit.kind} {edit.detail}"
+                yield Edit(key, edit.kind, words, (edit.change,), line, edit.is_idle, edit.rank)
+        if level == 0:
+            yield from _exchanges(text, alike)
 
 
 def _of_all(text: Editable, level: int, of: str, alike: list[Site]) -> Iterator[Edit]:
@@ -80,7 +88,31 @@ def _of_all(text: Editable, level: int, of: str, alike: list[Site]) -> Iterator[
         changes = [by_name[kind, detail].change for by_name in edits_by_site if (kind, detail) in by_name]
         if len(changes) == len(alike) and not any(change.renamed for change in changes):
             line = alike[0].operation.place.line
-            yield Edit(f"{of}#all {kind} {detail}", kind, first.words, tuple(changes), line)
+            yield Edit(f"{of}#all {kind} {detail}", kind, first.words, tuple(changes), line, rank=first.rank)
+
+
+def _exchanges(text: Editable, alike: list[Site]) -> Iterator[Edit]:
+    """Yields the exchanges of two values that one line uses, with the first operation of the line: one name was written
+    for the other, and the other for the one."""
+    first = alike[0]
+    in_line = text.lines_of_sites[first.operation.place.line, first.operation.place.via]
+    if in_line[0] is not first or any(one.is_in_a_fold for one in in_line):
+        return
+    places: dict[str, list[Site]] = {}
+    for site in in_line:
+        for operand in site.operands if not site.is_read_again else ():
+            places.setdefault(operand, []).append(site)
+    known = {value.name: value for site in in_line for value in site.known if value.is_named}
+    used = [known[name] for name in places if name in known and name not in text.constants]
+    for one, other in combinations(used, 2):
+        changed = {site.at: site for site in (*places[one.name], *places[other.name])}.values()
+        if one.type == other.type and all(value in site.known for site in changed for value in (one, other)):
+            new = {one.name: other.name, other.name: one.name}
+            operands = ([new.get(operand, operand) for operand in site.operands] for site in changed)
+            changes = tuple(Change(site, (_with_operands(site, its),)) for site, its in zip(changed, operands))
+            words, line = f"`{one.written}` and `{other.written}` exchanged", _line_of("value", first, alike)
+            key = f"{first.of}#line exchange {one.id} {other.id}"
+            yield Edit(key, "exchange", words, changes, line, rank=LIKELY)
 
 
 def _line_of(kind: str, site: Site, alike: list[Site]) -> int:
@@ -99,10 +131,13 @@ class _One:
     words: str
     change: Change
     is_idle: bool = False
+    rank: int = RARE
 
 
-def _one(site: Site, kind: str, detail: object, words: str, *lines: str, is_idle: bool = False) -> _One:
-    return _One(kind, str(detail), words, Change(site, lines), is_idle)
+def _one(
+    site: Site, kind: str, detail: object, words: str, *lines: str, is_idle: bool = False, rank: int = RARE
+) -> _One:
+    return _One(kind, str(detail), words, Change(site, lines), is_idle, rank)
 
 
 def _anew(site: Site, name: str = "", operands: Iterable[str] = (), **attributes: int) -> str:
@@ -120,29 +155,63 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
     for predicate in PREDICATES.get(site.name, ()):
         if predicate != attributes["predicate"]:
             words, line = _anew(site, predicate=predicate), _with_number(site, "predicate", predicate)
-            yield _one(site, "comparison", predicate, words, line)
+            yield _one(site, "comparison", predicate, words, line, rank=LIKELY)
     if site.name in OF_THE_GRID or (site.name in ("tt.reduce", "tt.scan") and _is_square(site)):
         for axis in range(3 if site.name in OF_THE_GRID else 2):
             if axis != attributes["axis"]:
                 words = _anew(site, axis=axis) if site.name in OF_THE_GRID else f"axis {axis}"
-                yield _one(site, "axis", axis, words, _with_number(site, "axis", axis))
+                yield _one(site, "axis", axis, words, _with_number(site, "axis", axis), rank=LIKELY)
     if len(site.operands) == 2 and not site.operation.regions:
         for at, operand in enumerate(site.operands):
             if site.types and site.types[at] == site.result_type:
                 words = instead(site.written[at], written(site.name, site.written, attributes))
                 yield _One("less", str(at), words, Change(site, (), operand))
-    for family in FAMILIES:
+    for family in OF_FOLDS if site.is_in_a_fold else FAMILIES:
         for other in family if site.name in family else ():
             if other != site.name:
-                yield _one(site, "operation", other, _anew(site, other), _with_name(site, other))
+                yield _one(site, "operation", other, _anew(site, other), _with_name(site, other), rank=FAIR)
     if site.name in ORDERED and site.types and site.types[0] == site.types[1]:
         words = _anew(site, operands=_exchanged(site.written))
-        yield _one(site, "order", "", words, _with_operands(site, _exchanged(site.operands)))
+        yield _one(site, "order", "", words, _with_operands(site, _exchanged(site.operands)), rank=LIKELY)
+    yield from _other_sums(site, text)
     if site.name in ("tt.load", "tt.store"):
         yield from _masks(site)
     if not site.operation.regions or site.name == "scf.for":
         for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
             yield from _numbers(site, at, operand, type, text)
+
+
+def _other_sums(site: Site, text: Editable) -> Iterator[_One]:
+    """Yields `a + (b * c)` and its like for `(a + b) + c` or `(a * b) * c`, which one other sign in the file makes of
+    it."""
+    types, inner = site.types or [], text.makers.get(site.operands[0]) if len(site.operands) == 2 else None
+    spread = inner if inner is not None and inner.name == "tt.splat" else None
+    inner = inner if spread is None else text.makers.get(spread.operands[0])
+    if inner is None or inner.operation.place.line != site.operation.place.line or len(inner.operands) != 2:
+        return
+    known, parts = {value.name: value for value in site.known}, inner.types or []
+    if not known.keys() >= set(inner.operands) or parts[1:] != ([types[1]] if spread is None else spread.types):
+        return
+    wide, (first, second), third = types[1], inner.operands, site.operands[1]
+    names: tuple[str, ...]
+    names, others = SUMS["i" if _element(wide)[0] == "i" else "f"]
+    if spread is None and site.name == inner.name == "tt.addptr":
+        names = ("tt.addptr",)
+    elif types[0] != wide or not {site.name, inner.name} <= {*names, *others}:
+        return
+    made = []
+    if spread is not None:
+        made = [_line(_new(at), "tt.splat", [one], parts[at : at + 1], wide) for at, one in enumerate(inner.operands)]
+        first, second = _new(0), _new(1)
+    for name, other in product(names, others):
+        new = _line("%mend", other, [second, third], [wide, wide], wide, FLAGS.get(other, ""))
+        whole = _line(site.result, name, [first, "%mend"], types, site.result_type, FLAGS.get(name, ""))
+        term = written(other, [inner.written[1], site.written[1]], {})
+        if name == inner.name:
+            words = instead(term, written(site.name, [inner.written[1], site.written[1]], {}))
+        else:
+            words = instead(written(name, [inner.written[0], term], {}), written(site.name, site.written, {}))
+        yield _one(site, "order", f"{name} {other}", words, *made, new, whole, rank=LIKELY)
 
 
 def _exchanged(operands: list[str]) -> list[str]:
@@ -212,29 +281,42 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
             if value.type == type and value.same != same.get(operand, operand):
                 is_idle = value.name in text.sizes and text.sizes[value.name] == text.constants.get(operand)
                 words, line = instead(value.written, site.written[at]), _with_operand(site, at, value.name)
-                yield _one(site, "value", f"{at} {value.id}", words, line, is_idle=is_idle)
-        may_be_spread = operand in text.constants or site.name == "arith.cmpi"
-        if may_be_spread and type.startswith("tensor") and "!tt.ptr" not in type:
+                rank = _rank(site, at, value, text)
+                is_number = value.name in text.constants and value.name not in text.sizes
+                kind = "number" if is_number else "value"
+                yield _one(site, kind, f"{at} {value.id}", words, line, is_idle=is_idle, rank=rank)
+        if type.startswith("tensor") and "!tt.ptr" not in type and not site.operation.regions:
             yield from _spread_values(site, at, type, text)
 
 
+def _rank(site: Site, at: int, value: Value, text: Editable) -> int:
+    return LIKELY if text.is_mistakable(site, at, value) else RARE
+
+
 def _spread_values(site: Site, at: int, type: str, text: Editable) -> Iterator[_One]:
-    """Yields numbers, rows and columns that the kernel knows, spread over the shape of a constant block; its parameters
-    alone where another block is compared."""
+    """Yields numbers, rows and columns that the kernel knows, spread over the shape of an operand: in the place of a
+    constant all of them, of a limit the parameters, else floats, and what is used nowhere."""
     sizes, element, held = _sizes(type), _element(type), text.constants.get(site.operands[at])
-    for value in _distinct(site) if held is not None else (one for one in site.known if one.is_parameter):
-        words = instead(value.written, site.written[at])
+    is_limit = held is None and site.name == "arith.cmpi"
+    maker = text.makers.get(site.operands[at])
+    is_spread = maker is not None and maker.name == "tt.splat"  # whose own edits bring in numbers
+    for value in (one for one in site.known if one.is_parameter) if is_limit else _distinct(site):
+        rank, words = _rank(site, at, value, text), instead(value.written, site.written[at])
+        if held is None and not (is_limit or rank == LIKELY and not text.uses[value.name] or element[0] == "f"):
+            continue
         if value.type == element:
             made = _line(_new(at), "tt.splat", [value.name], [element], type)
+            key, new, rank = f"{at} splat {value.id}", _with_new(site, at, made), RARE if is_spread else rank
             is_idle = held is not None and text.sizes.get(value.name) == held
-            yield _one(site, "value", f"{at} splat {value.id}", words, *_with_new(site, at, made), is_idle=is_idle)
+            yield _one(site, "value", key, words, *new, is_idle=is_idle, rank=rank)
         for axis, size in enumerate(sizes if len(sizes) == 2 else ()):
             if value.type == f"tensor<{size}x{element}>":
                 flat = [size, "1"] if axis == 0 else ["1", size]
                 thin = f"tensor<{'x'.join([*flat, element])}>"
                 wide = _line("%mend", "tt.expand_dims", [value.name], [value.type], thin, f"axis = {1 - axis} : i32")
                 made = _line(_new(at), "tt.broadcast", ["%mend"], [thin], type)
-                yield _one(site, "value", f"{at} {axis} {value.id}", words, wide, *_with_new(site, at, made))
+                lines = wide, *_with_new(site, at, made)
+                yield _one(site, "value", f"{at} {axis} {value.id}", words, *lines, rank=rank)
 
 
 def _distinct(site: Site) -> Iterator[Value]:

@@ -77,7 +77,8 @@ class KernelFacts:
         self, pointers: Collection[str], numbers: Mapping[str, int], strides: Iterable[int]
     ) -> int:
         """Returns the only line that adds offsets to these parameters, if a number that is one of these strides goes
-        into none of them; else 0. `numbers`: what other parameters hold, by name."""
+        into none of them, and the kernel uses a parameter that holds it nowhere; else 0. `numbers`: what other
+        parameters hold, by name."""
         home, arguments = self.module.entry.name, self.module.entry.blocks[0].arguments
         parameters = dict(zip(self.module.entry.names, arguments))
         roots = {(home, parameters[name]) for name in pointers if name in parameters}
@@ -88,7 +89,9 @@ class KernelFacts:
         offsets = {*reached([(self._homes[add], add.operands[1]) for add in adds], self._sources)}
         used = {number for name, number in numbers.items() if (home, parameters.get(name, -1)) in offsets}
         lines = {self._line_of_offsets(add) for add in adds if not add.place.via}
-        return lines.pop() if len(lines) == 1 and not used.issuperset(strides) else 0
+        taken = {operand for operation in self.module.entry.walk() for operand in operation.operands}
+        idle = {number for name, number in numbers.items() if parameters.get(name) not in taken}
+        return lines.pop() if len(lines) == 1 and idle & set(strides) - used else 0
 
     def _line_of_offsets(self, add: Operation) -> int:
         """Returns the line that adds up the offsets of rows and of columns, where a variable holds their sum; else that

@@ -52,8 +52,8 @@ def test_a_grid_with_its_axes_exchanged_is_told_so(bench):
     verdict = bench(source, exercise).check(normal(20, 64), indices(12, below=20), dtypes=("float16",))
     assert verdict.lines[0] == (
         "11 of 12 programs write nothing to z, as if the kernel took axis 0 of the grid for axis 1 and axis 1 for axis "
-        "0. The grid, made in line 33, is (1, 12): which axis counts what there, and in tl.program_id (lines 17 and "
-        "19)?"
+        "0. The grid, made in line 33, is (1, 12): which axis counts which blocks there, and in tl.program_id (lines "
+        "17 and 19)?"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grader import normal, output, with_some
 from tests.conftest import ROOT
 
@@ -94,3 +96,23 @@ def test_no_line_of_a_kernel_is_blamed_for_a_stride_that_it_was_not_given(bench)
     text = changed("02_strided_blocks", ("x.stride(0), x.stride(1), z.stride(0)", "N + 0, 1, z.stride(0)"))
     verdict = bench(text, "02_strided_blocks").check(normal(37, 153).transposed(), output(37, 153))
     assert verdict.id == "stride-ignored" and not verdict.line, verdict.lines
+
+
+def test_no_line_of_a_kernel_is_blamed_for_the_stride_of_another_tensor(bench):
+    """The stride that x needs is handed over, for z, and the kernel uses all that it gets."""
+    text = changed("09_layer_norm", ("M, N, x.stride(0)", "M, N, bias.stride(0)"))
+    verdict = bench(text, "09_layer_norm").check(normal(12, 64), normal(64), normal(64), 1e-5)
+    assert verdict.id == "stride-ignored" and not verdict.line, verdict.lines
+
+
+@pytest.mark.parametrize(("returned", "line"), [("M", "    return M"), ("x", "    return x")])
+def test_a_return_of_what_is_no_result_is_told_with_its_line(bench, returned, line):
+    text = changed("07_row_sum", ("    return z", f"    return {returned}"))
+    verdict = bench(text, "07_row_sum").check(normal(12, 64))
+    assert verdict.id == "wrong-result-type" and text.splitlines()[verdict.line - 1] == line, verdict.lines
+
+
+def test_a_return_is_not_blamed_for_the_memory_of_its_variable(bench):
+    text = changed("07_row_sum", ("    z = torch.empty(M, dtype=x.dtype, device=x.device)", "    z = x[:, 0]"))
+    verdict = bench(text, "07_row_sum").check(normal(12, 64))
+    assert verdict.id == "wrong-result-type" and "return" not in verdict.lines[-1], verdict.lines

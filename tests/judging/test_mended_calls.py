@@ -69,7 +69,7 @@ OF_COPIES = {
     "a grid": (
         "triton.cdiv(N, 64)",
         "N // 64",
-        "copy_kernel[grid]",
+        "grid =",
         "`triton.cdiv(N, COLS)` programs along axis 1 of the grid",
     ),
     # The report names this one's line by itself.
@@ -80,12 +80,26 @@ OF_COPIES = {
         "to_there =",
         "`(rows * zm) + cols` in the place of `(rows * zm) - cols`",
     ),
+    "a sign": (
+        "rows * xm + cols",
+        "rows + xm + cols",
+        "from_here =",
+        "`rows * xm` in the place of `rows + xm`",
+    ),
+    "two names": ("(rows < M) & (cols < N)", "(rows < N) & (cols < M)", "inside =", "`N` and `M` exchanged"),
+    "two blocks of a grid": (
+        "triton.cdiv(M, 16), triton.cdiv(N, 64)",
+        "triton.cdiv(M, 64), triton.cdiv(N, 16)",
+        "grid =",
+        "`triton.cdiv(M, ROWS)` programs along axis 0 of the grid",
+    ),
     "a block's size": ("tl.program_id(1) * COLS", "tl.program_id(1) * ROWS", "left =", "`COLS` in the place of `ROWS`"),
     "an axis": ("left = tl.program_id(1)", "left = tl.program_id(2)", "left =", ""),  # and this one's
 }
 OF_SUMS = {
     "a number": ("range(0, N, BLOCK)", "range(1, N, BLOCK)", "for start", "`0` in the place of `1`"),
     "an operation more": ("total = total + x", "total = total + x * x", "total = total", "`x` in the place of `x * x`"),
+    "a name for a number": ("mask=cols < N", "mask=cols < row", "x = tl.load", "`N` in the place of `row`"),
     "a reduction": (
         "tl.sum(total, 0)",
         "tl.max(total, 0)",
@@ -165,6 +179,29 @@ def test_no_line_that_the_course_gave_is_told(tmp_path, told):
     assert told == [] and "strided_copy_kernel[grid]" not in judged(tmp_path, "02", wrong).message
 
 
+def test_a_product_with_a_stride_that_the_launch_gives_as_1_is_no_mistake_of_the_kernel(tmp_path, told):
+    """The compiler has left the product out: another one in its place mends what the launch does wrong."""
+    kernel = (ROOT / "solutions/13_online_softmax/accepted/two_launches.py").read_text()
+    found = judged(tmp_path, "13", changed(kernel, ("z.stride(0), BLOCK_N", "greatest.stride(0), BLOCK_N")))
+    assert told == [] and "With " not in found.message, found.message
+
+
+def test_a_stride_of_another_axis_in_a_launch_is_no_mistake_of_the_kernel(tmp_path, told):
+    """Without a stride the line of the store would be right, and the launch with a 1."""
+    kernel = (ROOT / "solutions/03_softmax/accepted/persistent_rows.py").read_text()
+    found = judged(tmp_path, "03", changed(kernel, ("z.stride(0), z.stride(1)", "z.stride(0), z.stride(0)")))
+    assert told == [] and "With " not in found.message, found.message
+
+
+def test_an_operation_less_tells_no_line_while_a_missing_one_was_not_looked_for(tmp_path, told):
+    """Each tile's part lacks its factor; without the common maximum no factor is needed, and nobody meant that."""
+    kernel = (ROOT / "solutions/25_flash_attention/accepted/parts_joined.py").read_text()
+    found = judged(
+        tmp_path, "25", changed(kernel, ("tl.dot(p.to(v.dtype), v) * right[:, None]", "tl.dot(p.to(v.dtype), v)"))
+    )
+    assert "With one operation less" not in found.message and "maximum(m, own)" not in found.message, found.message
+
+
 def test_what_is_said_tells_the_line_and_not_the_edit(tmp_path, told):
     wrong = changed(SUM, ("total = total + x", "total = total + x * x"))
     found = judged(tmp_path, "07", wrong)
@@ -183,6 +220,14 @@ def test_an_edit_is_counted_as_one_where_a_size_of_1_is_a_number_of_the_text(tmp
 def test_two_mistakes_have_no_line(tmp_path):
     found = judged(tmp_path, "07", changed(SUM, ("total + x", "total + x * x"), ("range(0, N", "range(1, N")))
     assert "With " not in found.message and found.line == 0
+
+
+def test_a_name_that_nothing_uses_is_told(tmp_path):
+    """The compiler leaves out what it is made of: no edit of the text brings it back."""
+    found = judged(tmp_path, "07", changed(SUM, ("total + x", "total + row")))
+    line = line_of(changed(SUM, ("total + x", "total + row")), "x = tl.load")
+    assert f"Line {line} makes x, and no line uses it: is another name written where x is meant?" in found.message
+    assert found.line == 0
 
 
 def test_lost_digits_are_no_mistake_of_the_formula(tmp_path):
