@@ -400,7 +400,7 @@ def lanes_of_each(promise: StatedPromise, sizes: dict[str, Any], constants: dict
     }
     blocks |= {name: 1 if constants else size.block // 2 for name, size in promise.sizes.items() if size.only}
     whole = {name: -(-size // blocks[name]) * blocks[name] for name, size in sizes.items()}
-    shapes = [one.shape for one in promise.arguments.values() if not is_cache(one)]
+    shapes = [argument.shape for argument in promise.arguments.values() if not is_cache(argument)]
     return [math.prod(length(dimension, whole) for dimension in shape) for shape in shapes]
 
 
@@ -458,11 +458,11 @@ def _last_groups(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     widest = numbers.randrange(1, GROUP_OF_MOST)
     for left in range(1, GROUP_OF_MOST):
         sizes = {}
-        for name, one in promise.sizes.items():
-            columns, rows = one.name in COLUMNS, GROUP_OF_MOST + left if one.name == ROWS else 1
-            most = MANY_COLUMNS * one.most if left == widest else times * one.most
+        for name, size in promise.sizes.items():
+            columns, rows = size.name in COLUMNS, GROUP_OF_MOST + left if size.name == ROWS else 1
+            most = MANY_COLUMNS * size.most if left == widest else times * size.most
             many = numbers.randint(most // 2 + 1, most)
-            sizes[name] = many if columns else _of_blocks(one, rows, constants, numbers)
+            sizes[name] = many if columns else _of_blocks(size, rows, constants, numbers)
         drafts.append(Draft(_without_sizes(promise) | _ordinary(promise) | {BLOCKS: place}, sizes=sizes))
     return drafts
 
@@ -514,11 +514,11 @@ def _twice(promise: StatedPromise, numbers: random.Random) -> list[Draft]:
     which two of several are. Where it may, it has strides of its own: a file that takes one tensor for a special case
     is wrong there as likely as anywhere."""
     alike: dict[tuple, list[str]] = defaultdict(list)
-    for name, one in promise.arguments.items():
-        if is_cache(one):  # it is never filled: each of its elements has a place of its own
-            alike[len(one.shape), one.dtype, one.families, is_cache].append(name)
-        elif one.shape and not one.is_filled and callable(one.values[0]):
-            alike[len(one.shape), one.dtype, one.families, one.values[0]].append(name)
+    for name, argument in promise.arguments.items():
+        if is_cache(argument):  # it is never filled: each of its elements has a place of its own
+            alike[len(argument.shape), argument.dtype, argument.families, is_cache].append(name)
+        elif argument.shape and not argument.is_filled and callable(argument.values[0]):
+            alike[len(argument.shape), argument.dtype, argument.families, argument.values[0]].append(name)
     row = _several(promise) | _ordinary(promise)
     drafts = []
     for names in alike.values():
@@ -561,9 +561,11 @@ def _in_one_memory(promise: StatedPromise, numbers: random.Random) -> list[Draft
     """Returns drafts in which an argument is a part of another argument."""
     row = _without_sizes(promise) | _ordinary(promise) | {BLOCKS: 0}
     drafts = []
-    for one in shared_views(promise, numbers):
-        own = {("layout", name): None for name in one.layouts}
-        drafts.append(Draft(row | own, one.sizes, one.layouts, parts={one.part: one.whole}, places={one.part: one.at}))
+    for views in shared_views(promise, numbers):
+        own = {("layout", name): None for name in views.layouts}
+        drafts.append(
+            Draft(row | own, views.sizes, views.layouts, parts={views.part: views.whole}, places={views.part: views.at})
+        )
     return drafts
 
 
