@@ -5,13 +5,12 @@ A report tells no more than the line and the kind of the change. What the change
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Collection
 
 from grader.explain.evidence import source_line
 from grader.explain.verdict import FAIL, Verdict
 from grader.sentences import Said, Sentence
-from grader.submission.text import Submission, kernels_of
+from grader.submission.text import Submission
 
 KINDS = ("memory", "guess", "values")  # of verdicts that say what was seen, and not where it comes from
 # A report names an edit by its kind, and never says what the edit is.
@@ -29,10 +28,6 @@ class MendedLine(Sentence):
     ALL = "With {change} in line {line}, every wrong call that was tried comes out right, rounding aside."
 
 
-class Unused(Sentence):
-    NAME = "Line {line} makes {name}, and no line uses it: is another name written where {name} is meant?"
-
-
 def is_mended(verdict: Verdict) -> bool:
     """Returns whether the verdict's line is that of a mend: where a mistake was made, and not where it shows."""
     return any(isinstance(one.sentence, MendedLine) for one in verdict.said)
@@ -46,19 +41,6 @@ def is_of_values(verdict: Verdict) -> bool:
 def is_asked_for(verdict: Verdict) -> bool:
     """Returns whether a mend would say more than the verdict does."""
     return verdict.outcome == FAIL and (verdict.kind in KINDS or verdict.kind == "cause" and not verdict.line)
-
-
-def add_unused(verdict: Verdict, submission: Submission) -> None:
-    """Adds the line of the only variable of the kernels that nothing uses: the compiler leaves out what it is made of,
-    so that no edit brings it back. It is the line of no mistake."""
-    lines: dict[str, int] = {}
-    for kernel in kernels_of(submission.tree):
-        names = [node for node in ast.walk(kernel) if isinstance(node, ast.Name)]
-        used = {name.id for name in names if isinstance(name.ctx, ast.Load)}
-        lines |= {name.id: name.lineno for name in names if isinstance(name.ctx, ast.Store) and name.id not in used}
-    if len(lines) == 1:
-        ((name, line),) = lines.items()
-        verdict.said.append(Unused.NAME(line=line, name=name))
 
 
 def told(edits: Collection[str], line: int, calls: int, of: int, submission: Submission) -> list[str]:

@@ -77,10 +77,7 @@ class Unwritten(Sentence):
         "Parts of {name} are not covered by {grid}: is it too small, or their blocks, or do masks leave out too much?"
     )
 
-
-class TileLoop(Sentence):
-    """Sentences about tiles that a loop leaves out, each with a question that leads to the reason."""
-
+    # Tiles that a loop leaves out, each with a question that leads to the reason.
     ONE_IS_SILENT = (
         "1 of {total:#program} writes nothing to {name}: does the loop over tiles end too early, or do tile numbers "
         "lead to the wrong places?"
@@ -180,17 +177,17 @@ def _loop_that_ends_early(evidence: Evidence, programs: torch.Tensor, silent: in
     if not processors or not total:
         return None
     if silent == 1:
-        return TileLoop.ONE_IS_SILENT(total=total, name=name)
+        return Unwritten.ONE_IS_SILENT(total=total, name=name)
     if silent > 0:
-        return TileLoop.SOME_ARE_SILENT(silent=silent, total=total, name=name)
+        return Unwritten.SOME_ARE_SILENT(silent=silent, total=total, name=name)
     unwritten = programs == -1
     if bool(unwritten.any()) and not begins_a_tile(first_index(unwritten), evidence.constants):
         return None  # a part of a tile is missing: the loop has reached this tile
     if total < processors:
-        return TileLoop.STEPS_TOO_FAR(name=name, total=total, processors=processors)
+        return Unwritten.STEPS_TOO_FAR(name=name, total=total, processors=processors)
     if _one_rectangle_each(programs):
-        return TileLoop.ONE_TILE(name=name) if total == 1 else TileLoop.ONE_TILE_EACH(total=total, name=name)
-    return TileLoop.LEAVES_OUT(total=total, name=name)
+        return Unwritten.ONE_TILE(name=name) if total == 1 else Unwritten.ONE_TILE_EACH(total=total, name=name)
+    return Unwritten.LEAVES_OUT(total=total, name=name)
 
 
 def _one_rectangle_each(programs: torch.Tensor) -> bool:

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import tempfile
+from pathlib import Path
 from typing import IO
 
 from grader.processes.torch_forkserver_client import share_torch_fork_server
@@ -84,6 +85,7 @@ def _forget(known: set[str]) -> None:
     from grader.places import IMPORTED_FROM
 
     for name in sys.modules.keys() - known:
-        file = getattr(sys.modules[name], "__file__", None) or ""
-        if "site-packages" not in file and not file.startswith((str(IMPORTED_FROM), sys.base_prefix)):
+        file = Path(getattr(sys.modules[name], "__file__", None) or "/")
+        ours = file.is_relative_to(IMPORTED_FROM) or file.is_relative_to(sys.base_prefix)
+        if "site-packages" not in file.parts and not ours:
             del sys.modules[name]

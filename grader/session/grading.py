@@ -11,6 +11,7 @@ from grader.course.folder import Folder
 from grader.explain import mend
 from grader.explain.medal_words import lowest_medal
 from grader.explain.smallest_step import smallest_step
+from grader.explain.unused_names import add_unused
 from grader.explain.verdict import (
     FAIL,
     INCOMPLETE,
@@ -159,7 +160,7 @@ class Grading:
         ]  # fmt: skip
         mends = mended(self.run, wrong, history.right_trials[: self.right_in_the_open], work)
         if mends is None:
-            mend.add_unused(diagnosis.verdict, self.run.submission)
+            add_unused(diagnosis.verdict, self.run.submission)
         else:
             mend.add_to(diagnosis.verdict, mends.line, mends.kinds, mends.calls, mends.of, self.run.submission)
             self.edits = mend.told(mends.edits, mends.line, mends.by_edit, mends.of, self.run.submission)

@@ -18,7 +18,7 @@ from grader.gpu.models import AMD
 from grader.gpu.plan import PlannedKernel
 from grader.judging.amd_code import told_with
 from grader.judging.uses import CompiledUse
-from grader.numerics.arguments import Recipe
+from grader.numerics.arguments import DataOrNumber
 from grader.wire.launch_abi import Metadata
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_parts import Alternative, Choice, PlannedLaunch
@@ -31,7 +31,7 @@ LARGE_TILES = dict(BLOCK_M=256, BLOCK_N=128)
 
 
 def told(
-    bench, id: str, target: str, data: tuple[Recipe, ...], change: tuple[str, str] = ("", ""), **constants: int
+    bench, id: str, target: str, data: tuple[DataOrNumber, ...], change: tuple[str, str] = ("", ""), **constants: int
 ) -> str:
     """Returns what the line of a test of machine code tells of an AMD GPU, for the solution with this change."""
     source = (ROOT / "solutions" / id / f"{id[3:]}.py").read_text()

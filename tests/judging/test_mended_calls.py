@@ -10,7 +10,7 @@ from grader.author.proof import Outcome, Proof, Way
 from grader.course.folder import Folder
 from grader.explain.verdict import FAIL
 from grader.judging import mended_calls
-from grader.session import session
+from grader.session import grading
 from tests.conftest import ROOT
 from tests.typed_commands import freeze_what_is_here
 
@@ -131,7 +131,7 @@ def told(monkeypatch, counts) -> list[str]:
             counts.append((found.by_edit, found.calls))
         return found
 
-    monkeypatch.setattr(session, "mended", mended)
+    monkeypatch.setattr(grading, "mended", mended)
     return words
 
 

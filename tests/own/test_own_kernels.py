@@ -8,12 +8,15 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from grader.own import own_server
 from grader.own.judgement import NOT_JUDGED, RIGHT, SCHEMA, WRONG, Judgement, judge
 from grader.own.own_process import judgement_of
 from grader.own.warm_judge import WarmOwnJudge
+from grader.places import IMPORTED_FROM
 from grader.processes.bubblewrap import missing
 from tests.conftest import ROOT
 
@@ -329,3 +332,11 @@ def test_the_page_lists_the_fields_of_the_schema():
     named = re.findall(r"`(\w+)`", " ".join(cells))
     assert sorted(named) == sorted(one.name for one in fields(Judgement))
     assert f"| `schema` | {SCHEMA}:" in table
+
+
+def test_a_module_is_forgotten_that_lies_beside_the_course_in_a_folder_of_like_name(monkeypatch):
+    module = ModuleType("slopes")
+    module.__file__ = f"{IMPORTED_FROM}-mine/slopes.py"
+    monkeypatch.setitem(sys.modules, "slopes", module)
+    own_server._forget(sys.modules.keys() - {"slopes"})
+    assert "slopes" not in sys.modules and "grader.places" in sys.modules
