@@ -354,7 +354,7 @@ def heavy_end(*shape):
 
 
 def test_the_last_of_many_keys_and_queries_counts(check):
-    few, many = (1, 1, 3, 16), (1, 1, 16321, 16)  # one past 255 tiles
+    few, many = (1, 1, 3, 16), (1, 1, 8129, 16)  # one past 127 tiles
     check(*call(normal(*few), normal(*many), heavy_end(*many), normal(*few)))
     check(*call(normal(*many), normal(*few), normal(*few), heavy_end(*many)))
 
