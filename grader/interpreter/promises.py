@@ -167,7 +167,7 @@ def _print(operation: Operation) -> Callable:
     def run(frame: Frame, *values: Any) -> None:
         printed = frame.batch.printed
         if len(printed) < MOST_PRINTED:
-            # Of the first program of a batch, the first elements alone: they have to fit a screen.
+            # A screen holds no more than the first elements that the first program of a batch prints.
             shown = [np.array2string(value[0].reshape(-1)[:SHOWN]) for value in values if isinstance(value, np.ndarray)]
             printed.append(f"program {int(frame.batch.programs[0])}:{prefix} {' '.join(shown)}".rstrip())
 

@@ -1,4 +1,4 @@
-"""The failing call as a few lines of torch, which make the same numbers: to run on a GPU, or to paste into a report."""
+"""Writes the failing call as a few lines of torch that make the same numbers, for a GPU or for a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One judgement, from the request to what is told: in the process that judges, which imports torch."""
+"""Judges a request and says what is told of it, in the process that imports torch and judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One exercise in a session, with the results of its tests: what they come to, and which failure is told.
+"""A grading holds an exercise in a session and the results of its tests, and chooses the failure that is told.
 
 The report, the file of results and `--why` read it, and the session fills it in; none of them has to know the session.
 """

@@ -1,4 +1,4 @@
-"""What can be wrong, by the short names under which the judge tells it: a text for each, made of what exercises state.
+"""Makes a text for each failure that the judge tells by a short name, of what exercises state.
 
 mistakes.toml of an exercise says in words what each of its wrong kernels does and what the judge says of it, and a hint
 names the failures that it helps with. Both are read here for all exercises at once.

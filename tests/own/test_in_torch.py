@@ -49,7 +49,7 @@ def is_shown(found: Judgement, folder: Path) -> bool:
     ("name", "wrong"), [("layer_norm", "padding_in_the_variance"), ("cross_entropy", "logarithm_to_base_two")]
 )
 def test_the_lines_draw_the_same_numbers(tmp_path, name, wrong):
-    """Of five arguments, of which one is a number, and of indices, whose smallest and largest are placed."""
+    """The kernels take a number among five arguments, and indices, whose smallest and largest are placed."""
     reference, text = reference_of(name), (KERNELS / f"{name}.py").read_text()
     (tmp_path / f"{name}.py").write_text(text.replace(*reference.WRONG[wrong]))
     found = judgement_of({
@@ -60,7 +60,7 @@ def test_the_lines_draw_the_same_numbers(tmp_path, name, wrong):
 
 
 def test_the_lines_make_the_same_tensors():
-    """Of each kind of values and each layout that a call may have: the same numbers, at the same strides."""
+    """A call may have each kind of values and each layout: the lines make the same numbers, at the same strides."""
     promise = OwnPromise(any_strides=True, nan=True)
     words = {"x": _promised("x", StatedArgument(("M", "N")), promise), "at": any_strides("M", values=(into("N"),))}
     stated = StatedPromise({"M": upto(6, block=4), "N": upto(9, block=4)}, words, ("float32",))
