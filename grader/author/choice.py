@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.author.proof import Proof, Way
+from grader.course.code_digest import digest_of_code
 from grader.places import PACKAGE
 
 BY_OPERATORS = 8  # of an exercise's mutants that operators make; all of them are more than all others
@@ -71,8 +71,5 @@ class ProofChoice:
 
 @functools.cache
 def _text_of_grader() -> str:
-    """Returns a digest of the grader's code."""
-    digest = hashlib.blake2b()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    """Returns a digest of the grader's code, comments and docstrings aside."""
+    return " ".join(digest_of_code(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py")))
