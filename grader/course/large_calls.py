@@ -70,6 +70,7 @@ def large_calls(
 def _of_any_kind(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
     yield from _calls(promise, numbers)
     yield from _many_at_once(promise, numbers)
+    yield from _limit_together(promise, numbers)
     yield from _far_apart(promise, numbers)
 
 
@@ -115,8 +116,7 @@ def _largest_in_full(promise: StatedPromise, name: str, few: int, numbers: rando
 def _many_at_once(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
     """Yields a call with many of all sizes of the first argument that no block cuts: as many programs in small blocks
     as are all run. A file may number them together, and each size is large alone in other calls."""
-    first = next(iter(promise.arguments.values()))
-    names = [name for dimension in first.shape for name in sizes_of(dimension) if _is_uncut(promise.sizes[name])]
+    names = _uncut_sizes(promise)
     if len(names) < 2:
         return
     _, constants = smallest_blocks(promise)
@@ -131,6 +131,29 @@ def _many_at_once(promise: StatedPromise, numbers: random.Random) -> Iterator[Dr
     sizes = _ones_but(promise, names[0], many[names[0]], min(FEW)) | few | many
     layouts, values = _layouts(promise, COMPACT, numbers), {n: of.values[0] for n, of in promise.arguments.items()}
     yield DrawnCall(0, sizes, numbers.choice(promise.dtypes), layouts, values, constants)
+
+
+def _limit_together(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall]:
+    """Yields for each of several sizes that no block cuts a call in which they are together what the largest of them
+    may be, and the others of them are few, where that is too much to be run in full. A program has one number for all
+    of them: where the other sizes are 1, a part of what a file computes from that number is 0, however large it is."""
+    names = _uncut_sizes(promise)
+    if len(names) < 2:
+        return
+    together = max(promise.sizes[name].limit for name in names)
+    for large in names:
+        few = {name: promise.sizes[name].fitting(numbers.choice(FEW)) for name in names if name != large}
+        size = min(together // math.prod(few.values()), promise.sizes[large].limit)
+        call = _of_size(promise, large, size, min(FEW), COMPACT, numbers)
+        call = replace(call, sizes=call.sizes | few)
+        if is_sampled(promise, call):
+            yield call
+
+
+def _uncut_sizes(promise: StatedPromise) -> list[str]:
+    """Returns the sizes of the first argument that no block cuts: a file may number them together."""
+    first = next(iter(promise.arguments.values()))
+    return [name for dimension in first.shape for name in sizes_of(dimension) if _is_uncut(promise.sizes[name])]
 
 
 def _is_uncut(size: Sizes) -> bool:
