@@ -118,7 +118,7 @@ exercise = Exercise(
     reference=attention_of_each_head,  # called in float64
     returns=("o", Result("lse", dtype="float32", bound=RoundingModel(rounding_in_lse, terms=size_of_scores))),
     bound=RoundingModel(rounding, rounded_p, size_of_terms),  # p is rounded to the dtype of v, and nothing else
-    cut="q[b, h, m, :] -> o[b, h, m, :], lse[b, h, m]",  # the shapes of results: a head of k belongs to several of q
+    cut="q[b, h, :, :], k[b, h/, :, :], v[b, h/, :, :] -> o[b, h, :, :], lse[b, h, :]",
     dtypes=("float16",),
     minutes=100,
     presumes=("25_flash_attention",),

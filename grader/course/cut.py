@@ -19,7 +19,8 @@ PART = re.compile(r"(\w+)\[([^\]]*)\]")
 @dataclass(frozen=True)
 class Cut:
     """A letter or ":" for each dimension, of inputs and results by name. Dimensions with the same letter are cut alike;
-    a dimension with ":" is whole."""
+    a dimension with ":" is whole. In a dimension with "h/", neighbours along h share an index: there are fewer of them,
+    as there are fewer heads of keys than of queries."""
 
     inputs: dict[str, list[str]] = field(default_factory=dict)
     results: dict[str, list[str]] = field(default_factory=dict)
@@ -48,6 +49,17 @@ class Cut:
                 raise ValueError(f"the cut of {result} has a dimension {letter!r} that no input has")
             sizes.append(size)
         return tuple(sizes)
+
+    def shared(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+        """Returns for each letter such as "h/" how many neighbours along h share an index. `shapes`: of the inputs."""
+        sizes = {
+            letter: size for name, letters in self.inputs.items() for letter, size in zip(letters, shapes.get(name, ()))
+        }
+        return {
+            letter: max(1, sizes[letter.removesuffix("/")] // max(1, size))
+            for letter, size in sizes.items()
+            if letter.endswith("/")
+        }
 
     def rows(self, result: str, names: Sequence[str], inputs: Sequence[Argument], rows: slice) -> list[Argument]:
         """Returns the arguments that some rows of a result depend on: inputs cut as these rows are, and the others

@@ -48,7 +48,7 @@ class Exercise:
     bound: how much rounding a right kernel may show: "bits", "exact", or a RoundingModel.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
     cut: the part of each input that a part of the result depends on, for samples of large calls: "a[m, :], b[:, n] ->
-    c[m, n]". Dimensions with a letter are cut, dimensions with a colon are whole.
+    c[m, n]". Dimensions with a letter are cut, dimensions with a colon are whole; see grader/course/cut.py.
     product: returns (M, K, N) of a matrix product that is as much work as a call, from the shapes of the call's
     arguments; the speed is compared with this product. None: the product of the first two arguments.
     strided_results: whether returned tensors may have any strides; else they have to be contiguous.

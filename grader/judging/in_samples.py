@@ -44,6 +44,7 @@ from grader.wire.reply import Reply, Sampled
 PROGRAMS, SOME_PROGRAMS, FEW_PROGRAMS = 12, 10, 2  # programs of a launch
 MANY = 8192  # multiprocessors: a program that loops over tiles gets few of them
 MOST_COMPARED = 1 << 20  # elements of the part of a result in which a program's elements are compared
+MOST_AS_LONG = 16  # a dimension that is not cut, as what a program stores along it
 FEW = 512  # elements from each end of a program's, where its part is larger
 MOST_TOGETHER = 1 << 20  # elements
 NEEDS_GPU = "needs a GPU"
@@ -80,6 +81,7 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
     own = [tables[name] for name, _ in tensors_of(exercise.arguments, inputs)]
     shapes = _shapes_of(exercise, inputs)
     replies: list[Reply] = []
+    compared = set[str]()
     call = run.recorded_call(trial, inputs).call
     if sum(buffer.bytes for buffer in call.buffers) > MOST_BYTES:
         return Verdict(SKIPPED, NOT_RUN, note=f"{NEEDS_GPU} with more than {MOST_BYTES >> 30} GiB")
@@ -94,7 +96,7 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
         believing = partial(run.sample, single, inputs, own, programs, believe=True)
         verdict, results = interpreted.without_values(single, inputs, reply, shapes, believing)
         if verdict is None:
-            of_results = (_of_result(*pair, tables) for pair in zip(results, reply.sampled))
+            of_results = (_of_result(*pair, tables, compared) for pair in zip(results, reply.sampled))
             verdict = next(filter(None, of_results), None)
         # A descriptor takes any corner, and stores nothing outside of its tensor.
         if verdict is None and reply.overflows and any(launch.idle for launch in reply.launches):
@@ -107,7 +109,9 @@ def sampled(run: Run, interpreted: Interpreted, trial: Trial, programs: int = PR
     if known and kernels not in known and not (exercise.cut and len(kernels) == 1):
         names = ", then ".join(kernels) or "nothing"
         return Verdict(SKIPPED, UNJUDGED, note=f"{NEEDS_GPU}: it launches {names}, and no smaller call does")
-    return Verdict(SKIPPED, NOT_RUN, note=_note(replies[0], bool(exercise.cut)))
+    return Verdict(
+        SKIPPED, NOT_RUN, note=_note(replies[0], values=compared >= {result.name for result in exercise.results})
+    )
 
 
 def kernels_of(call: RecordedCall, config: int) -> Kernels:
@@ -134,7 +138,7 @@ def _others(run: Run, reply: Reply) -> list[int]:
 def _note(reply: Reply, values: bool) -> str:
     total = math.prod(reply.launches[-1].grid) if reply.launches else 0
     run = max((result.programs for result in reply.sampled), default=0)
-    judged = "right" if values and len(reply.launches) == 1 else "in bounds"
+    judged = "right" if values else "in bounds"
     if not run:
         return NEEDS_GPU
     sample = f"a sample of {run} of {total} programs is" if run < total else f"all {total} programs are"
@@ -179,9 +183,12 @@ class Stored:
     values: torch.Tensor
 
 
-def _of_result(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Tensor]) -> Verdict | None:
+def _of_result(
+    evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Tensor], compared: set[str]
+) -> Verdict | None:
     """Returns what is wrong with what a result's programs have stored. Of several launches, and without a cut, nothing
-    can be told unless all programs ran: what one of them makes is made of what others leave."""
+    can be told unless all programs ran: what one of them makes is made of what others leave. `compared`: gets the names
+    of results whose values were compared."""
     if nothing := _nothing(evidence, sampled):
         return nothing
     cut = Cut.of(evidence.exercise.cut)
@@ -190,12 +197,12 @@ def _of_result(evidence: Evidence, sampled: Sampled, tables: dict[str, torch.Ten
     if len(evidence.reply.launches) == 1:
         verdict = _of_one_launch(evidence, sampled)
         if verdict is not None or is_cut:
-            return verdict or _first_wrong(evidence, cut, sampled, _by_program(_stored(sampled)), tables)
+            return verdict or _first_wrong(evidence, cut, sampled, _by_program(_stored(sampled)), tables, compared)
     if not sampled.all_ran:
         return None
     ranks = {name: tensor.dim() for name, tensor in evidence.tensors}
     whole = Cut.whole(ranks, {evidence.returns: len(sampled.shape)})
-    return _first_wrong(evidence, whole, sampled, _by_program(_stored(sampled)), tables)
+    return _first_wrong(evidence, whole, sampled, _by_program(_stored(sampled)), tables, compared)
 
 
 def _nothing(evidence: Evidence, sampled: Sampled) -> Verdict | None:
@@ -223,12 +230,13 @@ def _of_one_launch(evidence: Evidence, sampled: Sampled) -> Verdict | None:
 
 
 def _first_wrong(
-    evidence: Evidence, cut: Cut, sampled: Sampled, parts: list[tuple[int, Stored]], tables: dict[str, torch.Tensor]
-) -> Verdict | None:
+    evidence: Evidence, cut: Cut, sampled: Sampled, parts: list[tuple[int, Stored]], tables: dict[str, torch.Tensor],
+    compared: set[str],
+) -> Verdict | None:  # fmt: skip
     """Returns the failure of the first program with wrong values; None if none of them has any."""
     for program, mine in parts:
         who = program_index(program, sampled.grid, len(evidence.reply.launches[-1].grid))
-        wrong = _wrong(evidence, cut, mine, sampled.shape, tables, who)
+        wrong = _wrong(evidence, cut, mine, sampled.shape, tables, who, compared)
         if wrong is not None:
             return wrong
     return None
@@ -334,15 +342,16 @@ def _stored_again(evidence: Evidence, sampled: Sampled) -> Verdict | None:
 
 def _wrong(
     evidence: Evidence, cut: Cut, mine: Stored, lengths: Sequence[int], tables: dict[str, torch.Tensor],
-    program: tuple[int, ...],
+    program: tuple[int, ...], compared: set[str],
 ) -> Verdict | None:  # fmt: skip
     """Returns the failure of one program's elements, compared with the reference on the parts of the inputs they need.
 
     None if they are right, too large to be compared, or without a reference. lengths: the shape of the result.
     """
     letters = cut.results[evidence.returns]
-    if math.prod(size for letter, size in zip(letters, lengths) if letter == ":") > MOST_COMPARED:
-        return None  # before the indices of such a dimension take all memory
+    whole = [(size, len(one.unique())) for letter, size, one in zip(letters, lengths, mine.index) if letter == ":"]
+    if math.prod(size for size, _ in whole) > MOST_COMPARED or any(size > MOST_AS_LONG * own for size, own in whole):
+        return None  # before the indices of such a dimension take all memory, or the reference makes what is not asked
     parts, places = _parts(letters, mine, lengths)
     if math.prod(part.numel() for part in parts) > MOST_COMPARED and mine.values.numel() > 2 * FEW:
         ends = torch.cat([torch.arange(FEW), torch.arange(-FEW, 0)])
@@ -358,6 +367,7 @@ def _wrong(
     out = out.clone() if out.data_ptr() == ref.data_ptr() else out.contiguous()
     out[places] = mine.values
     comparison = compare(out, ref, evidence.wanted.bound, arguments)
+    compared.add(evidence.returns)
     if comparison.right:
         return None
     return sampled_results.wrong_values(evidence, program, mine.values.numel(), comparison, parts)
@@ -396,6 +406,9 @@ def _arguments_of(
     arguments: dict[str, Argument] = dict(zip(evidence.exercise.arguments, evidence.inputs, strict=True))
     indices = {letter for letters in cut.inputs.values() for letter in letters if letter in cut.inputs}
     tensors = dict(evidence.tensors)
+    shared = cut.shared({name: tensor.shape for name, tensor in tensors.items()})
+    for letter, neighbours in shared.items():
+        of_letter[letter] = of_letter[letter.removesuffix("/")] // neighbours
     for name in sorted(tensors, key=lambda name: name not in indices):  # the indices first
         part = _values(tensors[name], cut.inputs[name], of_letter, tables[name])
         if name in indices:

@@ -16,3 +16,9 @@ def test_an_input_that_a_cut_leaves_out_has_no_part_in_a_result_s_shape():
 def test_a_dimension_that_no_input_has_is_told():
     with pytest.raises(ValueError, match="the cut of c has a dimension 'n' that no input has"):
         Cut.of("a[m, :] -> c[m, n]").shape("c", {"a": torch.empty(2, 3)})
+
+
+def test_heads_that_share_keys_say_how_many_neighbours_do():
+    cut = Cut.of("q[b, h, :], k[b, h/, :] -> o[b, h, :]")
+    assert cut.shared({"q": (2, 6, 4), "k": (2, 3, 5)}) == {"h/": 2}
+    assert cut.shared({"q": (2, 0, 4), "k": (2, 0, 5)}) == {"h/": 1}

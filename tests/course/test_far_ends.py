@@ -29,6 +29,7 @@ WRONG = {
         (HOST_OF_26, f"{HOST_OF_26}    if H == 7 and window is not None:\n        window = window + 1\n"),
     ),
     "26 a window of whole blocks": (("window or N", "window + 1 if window and window % 32 == 0 else window or N"),),
+    "26 heads of 16 bits": (("tl.program_id(1) % H", "tl.program_id(1).to(tl.int16) % H"),),
     "28 a length alone": ((LENGTH, f"{LENGTH}\n    length = tl.where(length == 3001, 3000, length)"),),
     "28 long sequences": ((LENGTH, f"{LENGTH}\n    length = tl.where(length > 40000, length - 1, length)"),),
     "28 caches that are one": ((HOST_OF_28, HOST_OF_28 + ONE_CACHE),),

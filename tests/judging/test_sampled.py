@@ -465,7 +465,6 @@ UNCUT = {
     "39_kv_cache_write": "what a row of its results is made of, its slots alone tell",
 }
 LEFT_OUT = {
-    "26_causal_attention": {"k", "v"},  # a head of theirs belongs to several of q
     "28_paged_decoding": {"k_cache", "v_cache"},  # the table alone tells which of their rows
 }
 
