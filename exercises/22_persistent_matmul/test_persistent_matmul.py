@@ -108,6 +108,11 @@ def test_there_are_as_many_programs_as_multiprocessors(traffic):
     traffic(normal(131, 40), normal(40, 200), reads={"a": 14, "b": 10}, programs=3, idle=0, **blocks)  # 35 tiles
 
 
+def test_there_are_as_many_programs_as_multiprocessors_of_a_large_gpu(traffic):
+    blocks = TINY | dict(MULTIPROCESSORS=132)  # as an H200; 144 tiles
+    traffic(normal(192, 16), normal(16, 192), reads={"a": 12, "b": 12}, programs=132, **blocks)
+
+
 def test_no_program_is_idle(traffic):
     gpu = dict(MULTIPROCESSORS=50, CAPABILITY=80)
     traffic(normal(20, 40), normal(40, 304), reads={"a": 3, "b": 1}, programs=3, idle=0, **gpu)  # 3 narrow tiles

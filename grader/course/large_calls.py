@@ -91,7 +91,8 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
             continue
         kinds = {argument: numbers.sample(of.values, len(of.values)) for argument, of in promise.arguments.items()}
         own = max(len(kinds[argument]) for argument, of in promise.arguments.items() if _has(of, name))
-        for turn in range(min(MOST_KINDS, max(own, 2))):
+        # Of what it is multiplied with, each of a few sizes once: a rule of the file may be for groups of 2 alone.
+        for turn in range(MOST_KINDS if _factors_with(promise, name) else min(MOST_KINDS, max(own, 2))):
             size = _size_between(one.most + 1, one.limit, numbers)
             size = _aligned(size, turn, one.limit) if turn else _one_past(size, one)
             between = _of_size(promise, name, size, few[turn], COMPACT, numbers)
@@ -213,7 +214,8 @@ def _with_more(promise: StatedPromise, sizes: dict[str, int], numbers: random.Ra
     mistakes show nothing."""
     for name in sorted(numbers.sample(sorted(sizes), len(sizes)), key=lambda name: promise.sizes[name].only):
         size = numbers.choice(promise.sizes[name].only or FEW)
-        more = sizes | {name: max(sizes[name], promise.sizes[name].fitting(size))}
+        is_one = sizes[name] == promise.sizes[name].fitting(1)
+        more = sizes | {name: promise.sizes[name].fitting(size) if is_one else sizes[name]}
         most = MOST_OF_FEW if promise.sizes[name].only else MOST_TOGETHER
         if math.prod(more.values()) <= most and not is_wide(promise, more):
             sizes = more
@@ -224,11 +226,8 @@ def _ones_but(promise: StatedPromise, name: str, size: int, few: int) -> dict[st
     """Returns sizes of 1, but for `name`. A size that it is multiplied with in a dimension is `few`, and so are indices
     into it; of many indices, each may be another one."""
     sizes = {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
+    sizes |= {other: promise.sizes[other].fitting(few) for other in _factors_with(promise, name)}
     for of in promise.arguments.values():
-        products = (factors for dimension in of.shape if name in (factors := sizes_of(dimension)))
-        sizes |= {
-            other: promise.sizes[other].fitting(few) for factors in products for other in factors if other != name
-        }
         for kind in of.values:
             if isinstance(kind, Into) and name in kind.sizes:
                 sizes |= {other: promise.sizes[other].fitting(few) for other in of.shape if other in sizes}
@@ -238,6 +237,13 @@ def _ones_but(promise: StatedPromise, name: str, size: int, few: int) -> dict[st
             elif isinstance(kind, OfSequences) and name == kind.page:
                 sizes[kind.columns] = min(FEW)  # so that all rows of a page are keys
     return sizes
+
+
+def _factors_with(promise: StatedPromise, name: str) -> list[str]:
+    """Returns the sizes that this one is multiplied with in a dimension, as the heads of a group with the groups."""
+    dimensions = (sizes_of(dimension) for of in promise.arguments.values() for dimension in of.shape)
+    factors = (factors for factors in dimensions if name in factors)
+    return list(dict.fromkeys(other for several in factors for other in several if other != name))
 
 
 def _around_numbers(promise: StatedPromise, of_file: Sequence[int], numbers: random.Random) -> Iterator[DrawnCall]:
