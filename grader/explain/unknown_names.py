@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Iterable
 
 from grader.sentences import Said, Sentence
-from grader.submission.nodes import covers
+from grader.submission.nodes import called_name, calls_in, covers
 from grader.submission.public_names import members
 
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
@@ -23,6 +23,11 @@ class UnknownName(Sentence):
         "{where}: the file does not import math: add `import math` at its top. It computes with numbers, and tl with "
         "tiles, as in tl.sqrt(x)."
     )
+    MATH_ON_TILES = (
+        "{where}: the file does not import math, which computes with Python's numbers: for a value of the kernel it is "
+        "tl.{function}."
+    )
+    OF_TL = "{where}: {name} is not defined. In a kernel it is tl.{function}."
     MISSPELT = "{where}: {name} is not defined. Is {near} meant?"
     NO_FIRST_VALUE = (
         "{where}: {name} has no value that {operator} could change: give it one before, as in "
@@ -53,8 +58,13 @@ def unknown_name(where: str, name: str, tree: ast.Module, line: int) -> Said:
         return UnknownName.NOT_ON_EVERY_PATH(where=where, name=name)
     if name in _bound(ast.walk(tree)):
         return UnknownName.ELSEWHERE(where=where, name=name)
+    call = next((one for one in calls_in([tree]) if covers(one, line) and _is_of(one, name)), None)
+    function = called_name(call) if call is not None else ""
     if name == "math":
-        return UnknownName.MATH(where=where)
+        on_tiles = call is not None and function in members("triton.language") and _has_values(call, around)
+        return UnknownName.MATH_ON_TILES(where=where, function=function) if on_tiles else UnknownName.MATH(where=where)
+    if function in members("triton.language"):
+        return UnknownName.OF_TL(where=where, name=name, function=function)
     if hasattr(builtins, name):
         return UnknownName.BUILTIN(where=where, name=name)
     if name in members("triton.language"):
@@ -62,6 +72,19 @@ def unknown_name(where: str, name: str, tree: ast.Module, line: int) -> Said:
     if near := _near(name, sorted(own)):
         return UnknownName.MISSPELT(where=where, name=name, near=near)
     return UnknownName.NOT_DEFINED(where=where, name=name)
+
+
+def _is_of(call: ast.Call, module: str) -> bool:
+    """Returns whether a call is one such as np.sqrt(x), of the name before its dot."""
+    return isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == module
+
+
+def _has_values(call: ast.Call, around: list[ast.FunctionDef]) -> bool:
+    """Returns whether an argument of a call in a kernel is made of the kernel's values: of its variables, or of what tl
+    computes, and not of numbers and constants alone."""
+    parts = [part for argument in call.args for part in ast.walk(argument)]
+    variables = _bound(node for one in around for node in ast.walk(one) if not isinstance(node, ast.arg))
+    return any(isinstance(one, ast.Call) or getattr(one, "id", "") in variables for one in parts)
 
 
 def _changed_first(kernel: ast.FunctionDef, name: str, line: int) -> str:

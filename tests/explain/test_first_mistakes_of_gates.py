@@ -33,7 +33,7 @@ OF_SWIGLU_CALLS = {
 OF_SWIGLU = {
     "math.exp": (
         ((S, "s = 1 / (1 + math.exp(-gate))"),),
-        "The compiler refuses line 24: the file does not import math: add `import math` at its top. It",
+        "The compiler refuses line 24: the file does not import math, which computes with Python's numbers: for",
         "s = 1 / (1 + math.exp(-gate))",
     ),
     "math.exp import": (
@@ -226,7 +226,7 @@ OF_SWIGLU = {
     ),
     "shape()": (
         ((SHAPE, SHAPE + "()"),),
-        "swiglu_backward raises TypeError in line 41: 'torch.Size' object is not callable.",
+        "A shape is no function in line 41: M, N = x.shape takes its numbers, and x.shape[0] is one of them.",
         "M, N = gate.shape()",
     ),
     "silu var": (

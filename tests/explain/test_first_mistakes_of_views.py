@@ -65,7 +65,7 @@ OF_ROPE = {
     ),
     "math.cos": (
         ((C, "c = math.cos(p)"),),
-        "The compiler refuses line 25: the file does not import math: add `import math` at its top. It",
+        "The compiler refuses line 25: the file does not import math, which computes with Python's numbers: for",
         "c = math.cos(p)",
     ),
     "cos host": (
