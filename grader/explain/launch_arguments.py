@@ -22,6 +22,7 @@ MISSING = re.compile(r"dynamic_func\(\) missing \d+ required (?:positional|keywo
 
 TOO_MANY = re.compile(r"dynamic_func\(\) got multiple values for argument '(\w+)'")
 FRACTION = re.compile(r"unsupported operand type\(s\) for (?:&|\||>>|<<)=?: 'float'")
+SHAPE = re.compile(r"torch\.Size|can only concatenate tuple \(not")
 NO_GRID = "outside of the scope of a kernel"
 NOT_OF_TL = re.compile(r"module 'triton\.language' has no attribute '(cdiv|next_power_of_2)'")
 NO_KERNEL = "'function' object is not subscriptable"
@@ -42,6 +43,13 @@ class LaunchArguments(Sentence):
     WITHOUT_GRID = "{kernel} is called{in_line} and not launched: a launch has a grid, as in {kernel}[grid](...)."
     OF_KERNELS = "Line {line} stands in a host function and calls tl.{function}: there it is triton.{function}."
     FRACTION = "A whole number is wanted{in_line}, and here it is a fraction: / makes fractions, // whole numbers."
+    SHAPE_IS_CALLED = (
+        "A shape is no function{in_line}: M, N = x.shape takes its numbers, and x.shape[0] is one of them."
+    )
+    SHAPE = (
+        "A number is wanted{in_line}, and here it is a shape, as x.shape and x.size() are: x.numel() counts all "
+        "elements, x.shape[0] those along axis 0."
+    )
     NO_KERNEL = "{function} is launched{in_line}, and it is no kernel: kernels have @triton.jit in front of them."
     NOT_GIVEN = "The kernel's {names} {verb} not given by the launch{in_line}."
     GIVEN_BY_NEITHER = "The kernel's {names} {verb} given neither by the launch{in_line} nor by the configurations."
@@ -82,6 +90,9 @@ def _of_the_host(failure: Failure, tree: ast.Module) -> Said | None:
         return LaunchArguments.OF_KERNELS(function=found[1], line=failure.line)
     if FRACTION.search(failure.message):
         return LaunchArguments.FRACTION(**where)
+    if SHAPE.search(failure.message):
+        sentence = LaunchArguments.SHAPE_IS_CALLED if "not callable" in failure.message else LaunchArguments.SHAPE
+        return sentence(**where)
     here = [call for call in calls_in([tree]) if covers(call, failure.line)]
     if NO_GRID in failure.message:
         called = [_root(call.func) for call in here]

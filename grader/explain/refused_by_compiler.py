@@ -117,6 +117,10 @@ class Compiler(Sentence):
         "{where}: .{attribute} is a descriptor's, and this is none: the host makes one, "
         "TensorDescriptor.from_tensor(x, block), and gives it to the launch."
     )
+    NO_ATTRIBUTE = (
+        "{where}: values of a kernel have no .{attribute}. tl.max(x, 0) is the maximum itself, x.shape the block's "
+        "sizes; those of tensors are arguments of the kernel, as M and N."
+    )
     DESCRIPTOR = (
         "{where}: a descriptor is no pointer and no tile: x.load([row, column]) loads a tile, and "
         "x.store([row, column], tile) stores one."
@@ -275,6 +279,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"an accumulator of shape (?P<given>\[.*\]) for (?P<wanted>\[.*\])$", Compiler.ACCUMULATOR_SHAPE),
     (r"a tile of (?P<given>\[.*\]) for blocks of (?P<block>\[.*\]): (?P<name>.*)", Compiler.STORED_SHAPE),
     (r"'tensor' object has no attribute '(?P<attribute>load|store)'", Compiler.NO_DESCRIPTOR),
+    (r"^'tensor' object has no attribute '(?P<attribute>\w+)'", Compiler.NO_ATTRIBUTE),
     (r"for \S+ 'tensor_descriptor'|and 'tensor_descriptor'|no attribute __\w+ of tensor_desc", Compiler.DESCRIPTOR),
     (r"'tensor_descriptor' object has no attribute '__|'tensor_descriptor_type' object has no", Compiler.DESCRIPTOR),
     (r"^a descriptor for an address$", Compiler.DESCRIPTOR),

@@ -18,7 +18,8 @@ MISSING = re.compile(r"missing \d+ required positional arguments?: '(\w+)'")
 TWICE = re.compile(r"got multiple values for (?:keyword )?argument '(\w+)'|multiple values for argument '(\w+)'")
 OPERANDS = re.compile(r"^invalid operands of type (\S+) and (\S+)")
 NOT_CALLED = re.compile(
-    r"^cannot convert (?:<function|JITFunction)|'(?:function|JITFunction)'|^'constexpr_type' .* no attribute 'scalar'"
+    r"^cannot convert (?:<function|JITFunction|BoundJITMethod|<bound method)|'(?:function|JITFunction|BoundJITMethod)'"
+    r"|'method'|^'constexpr_type' .* no attribute 'scalar'"
 )
 POINTER = re.compile(r"pointer<")
 SHAPES_OF_DOT = re.compile(r"equal ranks|equal reduction dim|compatible for matmul|must be either 2D or 3D")

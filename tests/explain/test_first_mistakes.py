@@ -45,6 +45,7 @@ NOT_LOADED = "an address stands where numbers are wanted: tl.load(address) reads
 APART = "an argument stands where none belongs. Offsets are added to an address: tl.load(x_ptr + offsets, mask=mask), "
 OF_NUMBERS = "the mask holds numbers, and it has to say of each lane whether it takes part: offsets < N does."
 NOT_CALLED = "a function stands here and is not called: tl.program_id(0) is a number, tl.program_id a function."
+NO_MATH = "the file does not import math, which computes with Python's numbers: for a value of the kernel it is tl."
 PICKS = "an index picks no element of a tile: mask and reduce"
 
 OF_ADDITION = {
@@ -74,6 +75,24 @@ OF_ADDITION = {
     "a name of nowhere": (MASK, "mask = offs < count", "count is not defined: nothing in the file is called so."),
     "a name of the host": (MASK, "mask = offs < many", "many is not known there: it belongs to another part of the"),
     "math.sqrt": (MASK, "mask = offs < math.sqrt(4)", "the file does not import math: add `import math` at its top."),
+    "math of a constant": (
+        MASK,
+        "mask = offs < math.sqrt(BLOCK_N)",
+        "the file does not import math: add `import math`",
+    ),
+    "math of a tile": (STORE, STORE.replace("x + y", "math.exp(x)"), f"{NO_MATH}exp."),
+    "math of a sum": (STORE, STORE.replace("x + y", "x * math.sqrt(tl.sum(y, 0))"), f"{NO_MATH}sqrt."),
+    "np.exp": (STORE, STORE.replace("x + y", "np.exp(x)"), "np is not defined. In a kernel it is tl.exp."),
+    "F.softmax": (STORE, STORE.replace("x + y", "F.softmax(x, 0)"), "F is not defined. In a kernel it is tl.softmax."),
+    "the values of a maximum": (
+        STORE,
+        STORE.replace("x + y", "x - tl.max(y, 0).values"),
+        "values of a kernel have no .values.",
+    ),
+    "a method of an address": (MASK, "mask = offs < x_ptr.size(0)", "values of a kernel have no .size."),
+    "a method that is not called": (STORE, STORE.replace("x + y", "x - y.max"), NOT_CALLED),
+    "a method that is stored": (STORE, STORE.replace("x + y", "y.sum"), NOT_CALLED),
+    "a method in a product": (STORE, STORE.replace("x + y", "x.exp * y"), NOT_CALLED),
     "Python's sum": (STORE, STORE.replace("x + y", "sum(x)"), "sum is not known there: it is a built-in of Python"),
     "one path": (
         STORE,
@@ -170,6 +189,22 @@ def test_a_first_mistake_is_named_with_its_line(bench, name):
     text, told, line = refused(bench, old, new)
     line += sum(below)
     assert told == line and text.startswith(f"The compiler refuses line {line}: {said}")
+
+
+A_SHAPE = "A number is wanted in line 18, and here it is a shape, as x.shape and x.size() are: x.numel() counts all"
+SHAPES = {
+    "x.shape": A_SHAPE,
+    "x.size()": A_SHAPE,
+    "x.shape // 1024": A_SHAPE.replace("18", "17"),
+    "x.shape()": "A shape is no function in line 17: M, N = x.shape takes its numbers, and x.shape[0] is one of them.",
+}
+
+
+@pytest.mark.parametrize("size", SHAPES)
+def test_a_shape_in_the_place_of_a_number_is_told(bench, size):
+    assert ADD.count("x.numel()") == 1
+    verdict = bench(ADD.replace("x.numel()", size)).check(normal(2048), normal(2048))
+    assert verdict.lines[0].startswith(SHAPES[size])
 
 
 def test_a_kernel_s_name_in_other_letters_is_told_in_the_line_of_the_kernel(bench):
