@@ -10,9 +10,10 @@ from grader.explain.causes import Cause
 from grader.explain.evidence import Evidence, Place, the_only
 from grader.explain.verdict import Verdict, failed
 from grader.explain.written_tiles import begins_a_tile
-from grader.sentences import Said, Sentence, Value, count_text
+from grader.sentences import Said, Sentence, Value
 from grader.submission.nodes import calls_in, covers, is_method_call, whole_number
 from grader.submission.text import call_at, calls_in_line, descriptors_made
+from grader.submission.tuning_lines import line_of_grid
 from grader.wire.messages import FINDING_KINDS, MULTIPROCESSORS, Finding
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class Memory(Sentence):
     ONE_ADDRESS = (
         "The address in line {line} leads outside of {name}. It is one address, no block, and needs no mask: it is "
         "computed wrongly, the program has nothing to do there, or {name} is too small."
+    )
+    MORE_PROGRAMS = (
+        "The address in line {line} leads outside of {name}: the grid, made in line {grid}, has {programs:#program}, "
+        "and {name} has {count:#element}."
     )
     DESCRIPTOR = (
         "The {function} in line {line} leaves {name}, and a descriptor keeps within its shape: that has to be the "
@@ -65,6 +70,10 @@ class Memory(Sentence):
     MASK_OR_ADDRESS = (
         "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. If the mask is as you "
         "mean it, the address is wrong."
+    )
+    MASK_OF_AN_AXIS = (
+        "The mask of the {function} in line {line}{at} lets lanes outside of {name} through, past its last {axis}. If "
+        "the mask limits {axis}s as you mean it, the address is wrong."
     )
 
     ADDRESS_OF_A_TILE = (
@@ -227,9 +236,26 @@ def _outside(evidence: Evidence, finding: Finding) -> Verdict:
     if finding.kind == "wild-pointer":
         return _memory(evidence, finding, Cause.WILD_POINTER, Memory.WILD_POINTER(program=tuple(finding.program)))
     cause, place = _cause_outside(evidence, finding, verb), _place(evidence, finding, verb)
+    if cause.sentence is Memory.ONE_ADDRESS and (more := _more_programs(evidence, finding)) is not None:
+        cause, line = more
+        return failed(id, cause, place, *map(evidence.source_line, (finding.line, line)), kind="memory", line=line)
     if cause.sentence is Memory.DESCRIPTOR and (made := _made_of(evidence, finding.argument)):
         return failed(id, cause, place, evidence.source_line(made), kind="memory", line=made)
     return _memory(evidence, finding, id, cause, place)
+
+
+def _more_programs(evidence: Evidence, finding: Finding) -> tuple[Said, int] | None:
+    """Returns the sentence about a grid along one axis that has more programs than there are elements, of which each
+    accesses the one of its number, and the grid's line; None for any other access, and where that line is not known."""
+    launch, tensor = evidence.launch, evidence.argument(finding.argument)
+    if launch is None or tensor is None or len(evidence.reply.launches) > 1:
+        return None
+    line, count = line_of_grid(evidence.submission.tree, launch.line), tensor.numel()
+    programs, *others = sorted(launch.grid, reverse=True)
+    if not line or programs <= count or any(size > 1 for size in others) or sum(finding.program) != finding.linear:
+        return None
+    place: dict[str, Value] = dict(line=finding.line, name=finding.argument)
+    return Memory.MORE_PROGRAMS(**place, grid=line, programs=programs, count=count), line
 
 
 def _made_of(evidence: Evidence, name: str) -> int:
@@ -278,7 +304,10 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
     none_inside = Memory.MASK_AND_NO_LANE_INSIDE_IN_LOOP if finding.in_loop else Memory.MASK_AND_NO_LANE_INSIDE
     mask = none_inside if finding.astray == finding.lanes else Memory.MASK_OR_ADDRESS
     mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else mask
-    return mask(function=function, line=line, at=_at(evidence, finding), name=name)
+    where: dict[str, Value] = dict(function=function, line=line, at=_at(evidence, finding), name=name)
+    if mask is Memory.MASK_OR_ADDRESS and tensor is not None and (axis := _axis_that_ends(finding, tensor)):
+        return Memory.MASK_OF_AN_AXIS(**where, axis=axis)
+    return mask(**where)
 
 
 def _fits_the_first_tile(finding: Finding, tensor: torch.Tensor | None) -> bool:
@@ -318,7 +347,7 @@ def _place(evidence: Evidence, finding: Finding, verb: str) -> Said:
     who |= dict(neighbour=_neighbour_text(finding), size=_size_text(evidence, finding.argument))
     if finding.linear < 0:
         return Memory.SHOWN_BEFORE(**who, count=-finding.linear)
-    if tensor is not None and tensor.dim() == 2 and tensor.is_contiguous():
+    if tensor is not None and _is_plain_matrix(tensor):
         row, column = _row_and_column(finding, tensor.shape[1])
         return Memory.SHOWN_IN_ROWS(**who, row=row, column=column)
     return Memory.SHOWN_ELEMENT(**who, element=finding.linear)
@@ -337,17 +366,35 @@ def _row_and_column(finding: Finding, columns: int) -> tuple[int, int]:
     return divmod(finding.linear, columns)
 
 
+def _axis_that_ends(finding: Finding, matrix: torch.Tensor) -> str:
+    """Returns "row" or "column" for an access past the last one alone; "" where both, or no matrix, are left."""
+    if not _is_plain_matrix(matrix):
+        return ""
+    row, column = _row_and_column(finding, matrix.shape[1])
+    past = [name for name, place, size in zip(("row", "column"), (row, column), matrix.shape) if place >= size]
+    return past[0] if len(past) == 1 else ""
+
+
+def _is_plain_matrix(tensor: torch.Tensor) -> bool:
+    return tensor.dim() == 2 and tensor.is_contiguous()
+
+
 def _neighbour_text(finding: Finding) -> str:
     return f", where {finding.neighbour} lies" if finding.neighbour else ""
 
 
 def _size_text(evidence: Evidence, name: str) -> str:
-    """Returns "; x has shape (61, 781)" or "; x has 5 elements"; "" for memory that is no argument and no result."""
+    """Returns "; x has shape (61, 781)" or "; x has elements 0 to 4"; "" for memory that is no argument and no
+    result."""
     tensor = evidence.argument(name)
     if tensor is None:
         return ""
-    size = f"shape {tuple(tensor.shape)}" if tensor.dim() > 1 else count_text(tensor.numel(), "element")
-    return f"; {name} has {size}"
+    return f"; {name} has {f'shape {tuple(tensor.shape)}' if tensor.dim() > 1 else _elements_text(tensor.numel())}"
+
+
+def _elements_text(count: int) -> str:
+    """Returns which elements a vector has, so that nobody counts its first one as 1: "elements 0 to 4"."""
+    return "no element" if not count else "element 0 alone" if count == 1 else f"elements 0 to {count - 1}"
 
 
 def _element(finding: Finding) -> dict[str, Value]:

@@ -116,7 +116,7 @@ MUTANTS = {
     ),
     "the index is read past its end": (
         [("tl.load(index_ptr + picks, mask=mask, other=0)", "tl.load(index_ptr + picks)")], "oob-load",
-        ["no mask: lanes past the end of index take part in it", "reads element 100 of index; index has 100 elements"],
+        ["no mask: lanes past the end of index take part in it", "element 100 of index; index has elements 0 to 99"],
     ),
     "the updated argument is written past its end": (
         [(STATE_STORE, STATE_STORE.replace(", mask=mask", ""))], "oob-store", ["lanes past the end of state take part"],

@@ -159,7 +159,7 @@ OF_PRODUCTS = {
     ),
     "adv by K": (
         ((ADVA, "a_ptrs += K * stride_ak"),),
-        "The mask of the load in line 35 lets lanes outside of a through. If the mask is as you mean it, the",
+        "The mask of the load in line 35 lets lanes outside of a through, past its last row. If the",
         "",
     ),
     "mask 1d": (

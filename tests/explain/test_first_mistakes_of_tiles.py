@@ -165,7 +165,7 @@ OF_COPIES = {
     ),
     "strides times 4": (
         (("rows * stride_xm + cols * stride_xn,", "(rows * stride_xm + cols * stride_xn) * 4,"),),
-        "The mask of the load in line 18 lets lanes outside of x through. If the mask is as you mean it, the",
+        "The mask of the load in line 18 lets lanes outside of x through, past its last row. If the",
         "tile = tl.load(x_ptr + (rows * stride_xm + cols * stride_xn) * 4, mask=mask)",
     ),
     "return tile": (
