@@ -14,6 +14,7 @@ from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data
 from grader.sentences import Fields, Said, Sentence, count_text
 from grader.submission.text import Submission
+from grader.submission.tuning_lines import line_of_grid
 from grader.ttir.kernel_facts import KernelFacts
 from grader.wire.messages import Launch, LoopCount, Traffic
 from grader.wire.reply import Reply
@@ -185,10 +186,12 @@ def traffic_verdict(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_
 
 def at_its_line(verdict: Verdict, submission: Submission, kernels: Callable[[], list[KernelFacts]]) -> Verdict:
     """Returns the verdict with its line as it stands in the file. If a result is written too often, that is the line of
-    the kernels' only store."""
+    the kernels' only store; if there are too many programs, that of the grid."""
     written = {Cost.WRITTEN, Cost.WRITTEN_AGAIN, Cost.WRITTEN_IN_FULL} & {one.sentence for one in verdict.said}
     if written:
         verdict.line = the_only(line for kernel in kernels() for line in kernel.store_lines)
+    if verdict.id == Cause.TOO_MANY_PROGRAMS:
+        verdict.line = line_of_grid(submission.tree, verdict.line) or verdict.line
     verdict.said += filter(None, [source_line(submission, verdict.line)])
     return verdict
 
@@ -211,6 +214,9 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
         return failed(Cause.TOO_MANY_LAUNCHES, *_too_many_launches(len(reply.launches), limits.launches), kind="cost")
     if not limits.float_atomics and any(launch.float_sums for launch in reply.launches):
         return failed(Cause.RACE, Cost.FLOAT_ATOMICS(), Cost.ADVICE_OWNER(), kind="cost")
+    if not limits.multiprocessors and (too_many := _more_than(limits, reply)) is not None:
+        return too_many  # what more programs read is read more often: the grid is told, and no reading
+    launched, idle = sum(map(_programs, reply.launches)), sum(launch.idle for launch in reply.launches)
     times_read = {item.argument: item.read / item.size for item in reply.traffic if item.size}
     times_written = {item.argument: item.written / item.size for item in reply.traffic if item.size}
     for name, most in limits.reads.items():
@@ -228,12 +234,11 @@ def _judged(reply: Reply, limits: TrafficLimits, exercise: Exercise, at_once: in
     unshared = _unshared(reply.traffic, limits.share) or _stored(reply.traffic, named, limits.scratch)
     if (unshared := unshared or _kept(scratch, limits.kept)) is not None:
         return unshared
-    idle = sum(launch.idle for launch in reply.launches)
     if limits.idle is not None and idle > limits.idle:
-        return failed(Cause.TOO_MANY_PROGRAMS, *_too_many_programs(limits, reply, idle), kind="cost")
-    launched = sum(_programs(launch) for launch in reply.launches)
-    if limits.programs is not None and launched > limits.programs:
-        return failed(Cause.TOO_MANY_PROGRAMS, _more_than(limits, limits.programs, launched, idle), kind="cost")
+        line = max(reply.launches, key=lambda one: one.idle).line
+        return failed(Cause.TOO_MANY_PROGRAMS, *_too_many_programs(limits, reply, idle), kind="cost", line=line)
+    if (too_many := _more_than(limits, reply)) is not None:
+        return too_many
     if limits.multiprocessors and launched < limits.multiprocessors == limits.programs:
         return failed(Cause.TOO_FEW_PROGRAMS, _fewer_than(launched, limits.multiprocessors), kind="cost")
     if (idling := _idling(reply.loops)) is not None:
@@ -396,14 +401,20 @@ def _too_many_programs(limits: TrafficLimits, reply: Reply, idle: int) -> tuple[
     )
 
 
-def _more_than(limits: TrafficLimits, most: int, launched: int, idle: int) -> Said:
-    if limits.multiprocessors:
-        return Cost.PROGRAMS_THAT_WALK(launched=launched, multiprocessors=limits.multiprocessors, most=most)
+def _more_than(limits: TrafficLimits, reply: Reply) -> Verdict | None:
+    """Returns the verdict on more programs than the limit; else None. Its line is that of the largest launch."""
+    launched, most = sum(map(_programs, reply.launches)), limits.programs
+    if most is None or launched <= most:
+        return None
+    line, said = max(reply.launches, key=_programs).line, Cost.PROGRAMS(launched=launched, most=most)
+    idle = sum(launch.idle for launch in reply.launches)
     enough = launched - idle
-    if idle and 0 < enough <= most:
+    if limits.multiprocessors:
+        said = Cost.PROGRAMS_THAT_WALK(launched=launched, multiprocessors=limits.multiprocessors, most=most)
+    elif idle and 0 < enough <= most:
         have, are = "has" if idle == 1 else "have", "is" if enough == 1 else "are"
-        return Cost.PROGRAMS_WITH_IDLE_ONES(launched=launched, idle=idle, have=have, enough=enough, are=are)
-    return Cost.PROGRAMS(launched=launched, most=most)
+        said = Cost.PROGRAMS_WITH_IDLE_ONES(launched=launched, idle=idle, have=have, enough=enough, are=are)
+    return failed(Cause.TOO_MANY_PROGRAMS, said, kind="cost", line=line)
 
 
 def _fewer_than(launched: int, multiprocessors: int) -> Said:
