@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from grader.explain.causes import Cause
+from grader.explain.unwritten import Unwritten
 from grader.explain.verdict import Verdict
 from grader.sentences import Sentence
 
@@ -34,10 +35,11 @@ def blame_a_number(verdict: Verdict, constants: dict[str, int], literals: list[t
     kernel holds a number where the name of a block size should stand.
 
     literals: (number, line) for each number in kernels that equals a block size of the file that `constants` replaces.
-    If elements are unwritten, the sentence that blames the grid for it is dropped: the grid may be right.
+    If elements are unwritten, what blames the grid for it is dropped: the grid may be right.
     """
-    if verdict.id == Cause.UNWRITTEN and len(verdict.said) > 1:
-        del verdict.said[0]
+    if verdict.id == Cause.UNWRITTEN:
+        verdict.said[:] = [one for one in verdict.said if one.sentence is Unwritten.COUNT]
+        verdict.line = 0
     if len(set(literals)) == 1:
         number, verdict.line = literals[0]
         verdict.said.insert(0, Blame.IS_IT(number=number, line=verdict.line))

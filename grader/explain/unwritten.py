@@ -9,11 +9,13 @@ import torch
 
 from grader.course.exercise import in_words
 from grader.explain.causes import Cause
-from grader.explain.evidence import Compared, Evidence
+from grader.explain.evidence import Compared, Evidence, the_only
 from grader.explain.verdict import Verdict, failed
 from grader.explain.written_tiles import as_matrix, begins_a_tile, program_index, tiles_of
 from grader.numerics.comparison import first_index
 from grader.sentences import Fields, Said, Sentence
+from grader.submission.nodes import called_name, covers
+from grader.submission.text import code_text
 from grader.submission.tuning_lines import line_of_grid
 from grader.wire.messages import MULTIPROCESSORS, Launch
 from grader.wire.reply import Writers
@@ -54,6 +56,9 @@ class Unwritten(Sentence):
         "no iteration. Do the masks compare with the size, and do the program numbers lead to tiles that are there?"
     )
     WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
+    FIRST_SILENT = (
+        "Program {program} is the first of these: which tile do line {line} and the lines after it make of its number?"
+    )
     ONE_BLOCK = (
         "Only the first {columns} columns of each row of {name} are written, one block: the store does not move with "
         "the loop, or there is none."
@@ -66,6 +71,7 @@ class Unwritten(Sentence):
     ONE_ELEMENT = "The end of {name} is not covered by {grid}, which writes one element."
     ONE_ELEMENT_EACH = "The end of {name} is not covered by {grid}, each of which writes one element."
     PARTIAL_BLOCK = "The end of {name} is not covered by {grid}: has the last, partial block a program of its own?"
+    ROUNDS_DOWN = "{code} rounds down: triton.cdiv({dividend}, {divisor}) rounds up."
     LAST_ROWS = "The last rows of {name} are not covered by {grid}."
     MASKED_OUT = "The {end} of {name} is never written: a program has lanes there, and its mask leaves it out."
     LAST_COLUMNS = "The last columns of {name} are not covered by {grid}."
@@ -104,6 +110,13 @@ class Unwritten(Sentence):
     )
 
 
+# Sentences about a grid that is too small: the line that makes it is told with them.
+OF_GRIDS = (
+    Unwritten.ONE_ELEMENT, Unwritten.ONE_ELEMENT_EACH, Unwritten.PARTIAL_BLOCK, Unwritten.LAST_ROWS,
+    Unwritten.LAST_COLUMNS, Unwritten.PARTS,
+)  # fmt: skip
+
+
 def unwritten(evidence: Compared) -> Verdict | None:
     """Returns the verdict on elements that no program wrote; None if there are none, or the writers are not known."""
     writers = evidence.writers
@@ -128,7 +141,13 @@ def unwritten(evidence: Compared) -> Verdict | None:
     if cause is None and launch is not None and (told := _no_such_axis(evidence, launch)):
         line = line_of_grid(evidence.submission.tree, launch.line) or launch.line
         return failed(Cause.UNWRITTEN, told, shown, evidence.source_line(line), kind="cause", line=line)
-    return failed(Cause.UNWRITTEN, cause or _left_out(evidence, writers, missing), shown, kind="memory")
+    cause = cause or _left_out(evidence, writers, missing)
+    if cause.sentence not in OF_GRIDS or launch is None:
+        first = _first_silent(evidence, writers) if cause.sentence is Unwritten.WRONG_PLACES else None
+        return failed(Cause.UNWRITTEN, cause, first, shown, kind="memory")
+    line = line_of_grid(evidence.submission.tree, launch.line)
+    why, place = _rounds_down(evidence.submission.tree, line), evidence.source_line(line)
+    return failed(Cause.UNWRITTEN, cause, why, shown, place, kind="memory", line=line)
 
 
 def _nothing(evidence: Evidence) -> Said:
@@ -164,6 +183,19 @@ def _silent(evidence: Evidence, writers: Writers) -> Said | None:
     if silent > 0 and launch is not None and launch.idle >= silent:
         return Unwritten.MASKED_OFF(silent=silent, total=total)
     return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
+
+
+def _first_silent(evidence: Evidence, writers: Writers) -> Said | None:
+    """Returns the sentence about the first program that writes nothing; None where its number is asked for in several
+    lines, or nowhere."""
+    launch = evidence.launch
+    kernel = evidence.kernel_of(launch) if launch is not None else None
+    line = the_only(kernel.axes.values()) if kernel is not None else 0
+    if launch is None or not line:
+        return None
+    writing = set(writers.programs.unique().tolist())
+    first = next(number for number in range(len(writing) + 1) if number not in writing)
+    return Unwritten.FIRST_SILENT(program=program_index(first, writers.grid, len(launch.grid)), line=line)
 
 
 def _loop_that_ends_early(evidence: Evidence, programs: torch.Tensor, silent: int, total: int) -> Said | None:
@@ -276,6 +308,19 @@ def _left_out(evidence: Evidence, writers: Writers, missing: torch.Tensor) -> Sa
     if bool(missing.flatten()[0]):
         return Unwritten.BEGINNING(name=name)
     return Unwritten.PARTS(name=name, grid=grid)
+
+
+def _rounds_down(tree: ast.Module, line: int) -> Said | None:
+    """Returns the sentence about a size of the grid, made in this line, that is a quotient and no more, as N // BLOCK_N
+    or int(N / BLOCK_N); None without any."""
+    grids = [one for one in ast.walk(tree) if isinstance(one, ast.Tuple) and covers(one, line)]
+    for size in (size for grid in grids for size in grid.elts):
+        inner = size.args[0] if isinstance(size, ast.Call) and called_name(size) in ("int", "floor") else size
+        rounds = ast.Div if inner is not size else ast.FloorDiv
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, rounds) and not isinstance(inner.left, ast.BinOp):
+            dividend, divisor = code_text(inner.left), code_text(inner.right)
+            return Unwritten.ROUNDS_DOWN(code=code_text(size), dividend=dividend, divisor=divisor)
+    return None
 
 
 def _silent_programs(evidence: Evidence, writers: Writers) -> tuple[int, int]:
