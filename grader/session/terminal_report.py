@@ -300,6 +300,8 @@ def _line(writer, text: str, **markup: bool) -> None:
 
 def _paragraph(writer, text: str) -> None:
     if CODE_LINE.match(text) and len(text) > WIDEST - 2:
+        text = text.partition("  # ")[0]  # a comment's end says less than the code
+    if CODE_LINE.match(text) and len(text) > WIDEST - 2:
         text = f"{text[: WIDEST // 2]} ... {text[8 - WIDEST // 2 :]}"
     lines, indent = [text], 2 * bool(CODE_LINE.match(text))
     if len(text) > _columns() - 2 and (joint := JOINT.search(text)):
