@@ -167,7 +167,8 @@ class Failures(Sentence):
     ADVICE_NO_EXIT = "Remove the call that ends it, such as os._exit."
     WORK = (
         "{what} was stopped: its kernels have carried out {count} operations in all calls together, twice as many as "
-        "any right kernel of the course. Larger blocks, or more programs, make fewer iterations of a loop."
+        "any right kernel of the course. Has the grid more programs than there are blocks, or a loop an iteration for "
+        "each element?"
     )
     GARBLED = "{what} left its process unable to answer ({message})."
     ADVICE_DESCRIPTORS = "Your file must leave file descriptors and the grader alone."
