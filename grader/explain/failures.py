@@ -17,6 +17,7 @@ from grader.processes.faults import ChildEnded
 from grader.sentences import Said, Sentence
 from grader.submission.kernel_names import Refused
 from grader.submission.text import Submission, builtin_at, constant_of_arange
+from grader.submission.tuning_lines import line_of_grid
 from grader.wire.messages import Failure
 from grader.wire.reply import Refusal, Reply
 
@@ -169,6 +170,11 @@ class Failures(Sentence):
         "{what} was stopped: its kernels have carried out {count} operations in all calls together, twice as many as "
         "any right kernel of the course. Has the grid more programs than there are blocks, or a loop an iteration for "
         "each element?"
+    )
+    WORK_OF_ELEMENTS = (
+        "{what} was stopped: its kernels have carried out {count} operations in all calls together, twice as many as "
+        "any right kernel of the course. The grid of line {line} has a program for each element, or more: one for each "
+        "block is enough, rounded up."
     )
     GARBLED = "{what} left its process unable to answer ({message})."
     ADVICE_DESCRIPTORS = "Your file must leave file descriptors and the grader alone."
@@ -343,7 +349,7 @@ def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Ex
     if how.how == "time":
         return out_of_time(what, kind, how, at_import, submission)
     if how.how == "work":
-        return failed(Cause.TIME_LIMIT, Failures.WORK(what=what, count=how.detail), kind=kind)
+        return _of_work(what, how, submission)
     if how.how == "signal":
         return failed(Cause.CRASH, _crash(what, int(how.detail)), kind=kind)
     if how.how == "processes":
@@ -353,6 +359,15 @@ def ended(how: ChildEnded, at_import: bool, submission: Submission, exercise: Ex
         return failed(Cause.PROCESS_EXIT, said, Failures.ADVICE_NO_EXIT(), kind=kind)
     said = Failures.GARBLED(what=what, message=how.detail)
     return failed(Cause.GARBLED, said, Failures.ADVICE_DESCRIPTORS(), kind=kind)
+
+
+def _of_work(what: str, how: ChildEnded, submission: Submission) -> Verdict:
+    """Returns the verdict on kernels that have done too much, with the grid that makes a program of each element."""
+    if not (launch := how.where.line):
+        return failed(Cause.TIME_LIMIT, Failures.WORK(what=what, count=how.detail), kind="ended")
+    line = line_of_grid(submission.tree, launch) or launch
+    said = Failures.WORK_OF_ELEMENTS(what=what, count=how.detail, line=line)
+    return failed(Cause.TIME_LIMIT, said, source_line(submission, line), kind="ended", line=line)
 
 
 def _crash(what: str, number: int) -> Said:

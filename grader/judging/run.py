@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
 import threading
@@ -32,12 +33,14 @@ from grader.processes.faults import ChildEnded, MachineFault
 from grader.processes.front_end_process import FrontEnd
 from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import SubmissionProcess
+from grader.processes.where import Where
 from grader.submission.text import Submission, read_submission, submission_of
 from grader.ttir.exact_text import NoExactRun, Why
 from grader.ttir.kernel_facts import KernelFacts
 from grader.ttir.parser import parse
 from grader.wire.fence import Fence
 from grader.wire.messages import GpuModel, InterpretRequest, Mending, RecordRequest, Sample, TensorSpec
+from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_results import results_by_name
 from grader.wire.reply import Reply, spec_and_bytes, spec_of
 
@@ -349,7 +352,7 @@ class Run:
         self, trial: Trial, recorded: PackedCall, specs: list[TensorSpec], blob: bytes, **options
     ) -> Reply:
         if self._steps > MOST_STEPS * self.rounds or self._lanes > MOST_LANES * self.rounds:
-            raise ChildEnded("work", f"{self._steps:,}")
+            raise ChildEnded("work", f"{self._steps:,}", Where(_launch_of_elements(recorded.call, trial, specs)))
         ran = self.interpreter.ask(self._request(trial, recorded, specs, **options), blob)
         self._steps, self._lanes = self._steps + ran.steps, self._lanes + ran.lanes
         self.lines.add(ran)
@@ -445,3 +448,12 @@ def _files_of(folder: Folder) -> dict:
     """Returns the bytes of each of the exercise's own files but the learner's, by path; they are few and small."""
     files = (path for path in folder.path.glob("*") if path.is_file() and path != folder.learner_file)
     return {path: path.read_bytes() for path in files}
+
+
+def _launch_of_elements(call: RecordedCall, trial: Trial, arguments: list[TensorSpec]) -> int:
+    """Returns the line of the first launch with as many programs as the largest argument or result has elements, which
+    have 4 bytes at most; 0 if there is none, or there is but one element."""
+    allocated = [buffer.bytes // 4 for buffer in call.buffers if not buffer.argument]
+    elements = max([*allocated, *(math.prod(spec.shape) for spec in arguments)], default=0)
+    lines = (one.line for one in call.launches(trial.config) if 1 < elements <= math.prod(one.grid))
+    return next(lines, 0)

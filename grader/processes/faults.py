@@ -26,7 +26,7 @@ class ChildEnded(ProcessEnded):
     "work" (operations of the kernels in all calls), "garbled" (what was wrong).
     """
 
-    where: Where = field(default_factory=Where, compare=False)  # where it was when its time was used up
+    where: Where = field(default_factory=Where, compare=False)  # where its time was used up; of "work", the launch
 
 
 def fault_told(answer: JsonObject) -> str | None:

@@ -41,3 +41,13 @@ def test_each_round_of_drawn_calls_has_a_budget(bench, monkeypatch):
     monkeypatch.setattr(run, "MOST_STEPS", judged.run._steps // 2)
     judged.run.rounds = 10
     assert judged.check(normal(1500), normal(1500), dtypes=("float32",)).outcome == PASS
+
+
+@pytest.mark.parametrize(("grid", "is_told"), [("(N,)", True), ("(triton.cdiv(N, BLOCK_N),)", False)])
+def test_a_grid_with_a_program_for_each_element_is_told(bench, monkeypatch, grid, is_told):
+    judged = bench(SOLUTION.replace("(triton.cdiv(N, BLOCK_N),)", grid))
+    assert judged.check(normal(700), normal(700)).outcome == PASS
+    monkeypatch.setattr(run, "MOST_STEPS", 1)
+    verdict = judged.check(normal(1500), normal(1500), dtypes=("float32",))
+    assert verdict.id == "time-limit" and ("grid of line 28 has a program for each" in verdict.lines[0]) == is_told
+    assert verdict.line == (28 if is_told else 0)
