@@ -20,6 +20,7 @@ from grader.classroom.patience import is_away
 from grader.classroom.sent_files import MOST_BYTES as MOST_BYTES_SENT
 from grader.classroom.sent_files import File, files_in
 from grader.learn.notebooks.cells import magic_of
+from grader.sentences import count_text
 from grader.submission.text import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ WRITES = re.compile(  # the beginning of a cell that saves the rest of it
 TITLE = re.compile(r'\s*"""(?P<title>\d\d · [^:\n]+):')  # of an exercise's file as it was handed out
 FUNCTION = re.compile(r"^def (\w+)\(", re.MULTILINE)
 PYTHON = re.compile(rb"^(?:def|import|from) ", re.MULTILINE)
+NOTHING = b" \t\r\n\f\0\xef\xbb\xbf\xff\xfe"  # blanks, line ends and byte order marks
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
@@ -46,6 +48,7 @@ class HandIn:
     text: str | None = None
     problem: str = ""
     absent: bool = False  # no file is there that could be meant
+    names_others: bool = False  # `problem` names what came instead
     notes: list[str] = field(default_factory=list)
     together: tuple[str, ...] = ()  # all of a group
 
@@ -171,8 +174,8 @@ def _text_of(file: File, data: bytes, name: str, stub: str, notes: list[str]) ->
 
     Raises Unreadable.
     """
-    if not data:
-        raise Unreadable("is empty (0 bytes); hand in again")
+    if not data.strip(NOTHING):
+        raise Unreadable(f"is empty ({count_text(len(data), 'byte')}); hand in again")
     called, named_so = file.path.name, ".ipynb" in file.path.name.lower()
     try:
         cells = _cells(data)

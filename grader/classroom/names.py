@@ -36,7 +36,9 @@ OF_NOBODY = re.compile(r"\d\d_\w+|assignment_\d+_export")  # folders of exercise
 METADATA = re.compile(r"(assignment_\d+_export/)?submission_metadata\.yml")
 GRADESCOPE = re.compile(r"submission_\d+")
 FILE = re.compile(r"(?P<stem>.+?)(?P<kind>\.py|\.ipynb)?(?P<more>\.txt|\.json)?", re.IGNORECASE | re.DOTALL)
-COPIES = r"(?:[ _-]*(?:copy)?[ _-]*\(?\d*\)?)"  # what browsers and systems add to the name of a second file
+# What browsers, systems and notebook services add to the name of a second file, in the languages that they speak.
+COPY_OF = r"(?:(?:copy of|kopie von|copie de|copia de|cópia de)[ _-])?"
+COPIES = r"(?:[ _-]*(?:copy|kopie|copie|copia|cópia)?[ _-]*\(?\d*\)?)"
 CLOSE = 0.75  # as difflib counts: a misspelt name
 COLUMNS = ("id", "first_name", "last_name", "email", "lms_user_id")  # of nbgrader's list of students
 
@@ -76,7 +78,7 @@ class Names:
         self.folders, self.roster = {*self.exercises, *folders}, roster
         self._by_letters = {re.sub("_", "", name).casefold(): name for name in self.exercises}
         names = "|".join(re.escape(name).replace("_", "[ _-]?") for name in self.exercises)
-        self._pattern = re.compile(rf"(?:\d\d[ _-])?(?P<name>{names}){COPIES}", re.IGNORECASE)
+        self._pattern = re.compile(rf"{COPY_OF}(?:\d\d[ _-])?(?P<name>{names}){COPIES}", re.IGNORECASE)
 
     def exercise_of(self, name: str) -> tuple[str, str] | None:
         """Returns the exercise that a file's name means, and ".py" or ".ipynb"; None where it means none."""

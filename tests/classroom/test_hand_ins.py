@@ -83,7 +83,7 @@ def test_a_deleted_solution_cell_is_an_empty_file_with_advice(tmp_path):
         (b"", "is empty (0 bytes)"),
         (b"hello", "is not a notebook (line 1 is not JSON)"),
         (b"[1, 2]", "is not a notebook (it has no list of cells)"),
-        (b"\xff\xfe\x00", "is not a notebook (byte 0 is not UTF-8)"),
+        (b"\xff\xfe{", "is not a notebook (byte 0 is not UTF-8)"),
         (b"[" * 100_000, "is not a notebook (nested too deeply)"),
     ],
     ids=["empty", "text", "list", "bytes", "nested"],
@@ -95,9 +95,13 @@ def test_a_notebook_that_is_none_is_not_graded_and_the_sentence_says_why(tmp_pat
     assert problem in hand_in.problem
 
 
-def test_an_empty_script_is_not_graded_either(tmp_path):
-    write(tmp_path, b"", "softmax.py")
-    assert read(tmp_path).problem == "softmax.py is empty (0 bytes); hand in again"
+@pytest.mark.parametrize(
+    ("data", "size"),
+    [(b"", "0 bytes"), (b"\n", "1 byte"), (b" \r\n\t", "4 bytes"), ("\ufeff\n".encode("utf-16"), "6 bytes")],
+)
+def test_an_empty_script_is_not_graded_either(tmp_path, data, size):
+    write(tmp_path, data, "softmax.py")
+    assert read(tmp_path).problem == f"softmax.py is empty ({size}); hand in again"
 
 
 def test_a_broken_notebook_beside_a_script_is_noted_and_the_script_judged(tmp_path):
