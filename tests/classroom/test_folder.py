@@ -322,6 +322,22 @@ def test_whoever_sent_anything_has_a_row(folder, judged_by):
     assert (ids["banivo"], ids["bob"], ids["Ada Lovelace"]) == ("1009", "1002", "")
 
 
+def test_who_hears_nothing_else_hears_which_file_was_not_understood(folder, judged_by):
+    """One file of a student is understood, and another names no exercise: who misses it asks why."""
+    judged_by(judged)
+    folder.put("Jörg Müller", "", {"masked_add (1).py": TEXT, "meine Lösung.py": TEXT})
+    folder.put("ada", "", {"masked_add.py": TEXT, "softmax.py": b" \n"})
+    folder.here("--only", "01", "--only", "03")
+    rows = {(row["student"], row["exercise"]): row for row in folder.table()}
+    assert rows["Jörg Müller", SOFTMAX]["status"] == "missing"
+    assert rows["ada", SOFTMAX]["note"] == "softmax.py is empty (2 bytes); hand in again"
+    page = (folder.out / "feedback/Jörg Müller" / f"{SOFTMAX}.html").read_text(encoding="utf-8")
+    assert "softmax.ipynb or softmax.py was expected; there is" in page and "meine Lösung.py" in page
+    (folder.path / "Jörg Müller/meine Lösung.py").unlink()
+    folder.here("--only", "01", "--only", "03")
+    assert not (folder.out / "feedback/Jörg Müller" / f"{SOFTMAX}.html").exists()
+
+
 def test_two_of_one_name_stay_two(folder):
     for number in ("1001_1", "1002_2"):
         (folder.path / f"leekim_{number}_masked_add.py").write_bytes(TEXT)

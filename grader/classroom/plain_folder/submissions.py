@@ -101,7 +101,7 @@ def _work(
         is_any_named = any(one.exercise for one in sent_ones)
         meant = [file for file in unnamed if not is_any_named or exercise.id in file.path.parts]
         told = unnamed or [one.file for one in in_no_other if is_only]
-        hand_in = HandIn(problem=expected(exercise.name, told), absent=not meant)
+        hand_in = HandIn(problem=expected(exercise.name, told), absent=not meant, names_others=bool(told))
     text = None if hand_in.text is None else Text(exercise, hand_in.text, None)
     together = tuple(sorted({student for one in named for student in one.students}))
     hand_in.tell_group(together)
