@@ -44,9 +44,9 @@ class Intake:
 def take_in(source: Path, submitted: Path, notebooks: dict[str, list[str]], roster: list[Person]) -> Intake:
     """Copies every file that names a student. `notebooks`: the exercises' names, by assignment.
 
-    A file that names no exercise goes where the other files of the export go, if that is one assignment: there its
-    student is told. Raises ClickException where the export cannot be read, or an exercise is part of several
-    assignments and none is named.
+    A file that names no exercise goes where the other files of the export go, if that is one assignment; of several, to
+    each for which its student has sent nothing: there its student is told. Raises ClickException where the export
+    cannot be read, or an exercise is part of several assignments and none is named.
     """
     with sent(source) as files:
         return _copied(files, submitted, notebooks, roster)
@@ -76,13 +76,17 @@ def _copied(
             for student in map(as_folder, one.students):
                 found.setdefault((student, assignment), []).append(one)
     assignments = {assignment for _, assignment in found} or set(notebooks)
-    for one in told.sent:
+    unnamed: dict[tuple[str, str], list[Sent]] = {}
+    for one in (one for one in told.sent if not one.exercise):
         named = [each for each in notebooks if each in one.file.path.parts] or list(assignments)
-        if not one.exercise and len(named) > 1:
-            intake.ignored.append(why_not(one))
-        elif not one.exercise:
-            for student in map(as_folder, one.students):
-                found.setdefault((student, named[0]), []).append(one)
+        for student in map(as_folder, one.students):
+            lacking = [each for each in named if (student, each) not in found] if len(named) > 1 else named
+            for assignment in lacking:
+                unnamed.setdefault((student, assignment), []).append(one)
+            if not lacking:
+                intake.ignored.append(why_not(one))
+    for place, held in unnamed.items():
+        found.setdefault(place, []).extend(held)
     for (student, assignment), held in found.items():
         _take(submitted / student / assignment, student, held, intake, keep_times)
         intake.students.add(student)

@@ -165,16 +165,39 @@ def test_letters_with_marks_are_compared_however_they_are_written(tmp_path, form
     assert len(list((tmp_path / "submitted").iterdir())) == 2
 
 
-def test_what_names_no_student_and_exercise_is_told(tmp_path):
-    for name in ("softmax.py", "ada/notes.txt", "ada/other.py", "__MACOSX/ada/softmax.py", "ada/.hidden/softmax.py"):
+def test_what_names_no_student_is_told(tmp_path):
+    for name in ("softmax.py", "__MACOSX/ada/softmax.py", "ada/.hidden/softmax.py"):
         (tmp_path / "export" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "export" / name).write_text("x")
     intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, [ADA])
-    assert intake.taken == 0
-    named_otherwise = "no .py file or notebook of an exercise is called so"
-    assert intake.ignored == [
-        f"ada/notes.txt: {named_otherwise}", f"ada/other.py: {named_otherwise}", "softmax.py: it names no student"
-    ]  # fmt: skip
+    assert (intake.taken, intake.ignored) == (0, ["softmax.py: it names no student"])
+
+
+UNNAMED = {  # files of an export, and where those that name no exercise are kept for their student to be told
+    "nothing else": (("ada/notes.pdf",), set(NOTEBOOKS)),
+    "another assignment": (("ada/softmax.py", "ada/notes.pdf"), {"03_softmax"}),
+    "another's assignment": (("jp/masked_add.py", "ada/softmax.py", "ada/notes.pdf"), {"01_masked_add"}),
+    "its folder": (("ada/03_softmax/notes.pdf", "ada/masked_add.py"), {"03_softmax"}),
+}
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_what_names_no_exercise_is_kept_where_its_student_lacks_one(tmp_path, name):
+    files, places = UNNAMED[name]
+    for file in files:
+        (tmp_path / "export" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "export" / file).write_text("x")
+    intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, [ADA, JORGE])
+    assert {path.parts[-2] for path in (tmp_path / "submitted/ada").glob("*/notes.pdf")} == places
+    assert intake.ignored == []
+
+
+def test_what_names_no_exercise_is_told_where_its_student_lacks_none(tmp_path):
+    for file in ("masked_add.py", "softmax.py", "notes.pdf"):
+        (tmp_path / "export/ada").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "export/ada" / file).write_text("x")
+    intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, [ADA])
+    assert intake.ignored == ["ada/notes.pdf: no .py file or notebook of an exercise is called so"]
 
 
 def test_a_path_out_of_the_archive_leads_nowhere(tmp_path):
