@@ -109,3 +109,50 @@ def test_outside_of_a_course_it_is_refused(course, tmp_path_factory):
     done = elsewhere.here("new", ID)
     assert done.status == 2 and "There is no course here. Next: cd into the folder that holds it" in done.err
     assert list(elsewhere.path.iterdir()) == []
+
+
+# What a teacher changes in the files of the new exercise: x is held between two numbers, both of which may be negative.
+OF_TWO_NUMBERS = {
+    "solutions/{id}/{name}.py": (
+        (r"x_ptr, s_ptr, z_ptr, N,", "x_ptr, z_ptr, N, low, high,"),
+        (r"    s = tl.load.*\n", "    x = tl.where(x < low, low, x)\n"),
+        (r"x \* s, mask", "tl.where(x > high, high, x), mask"),
+        (r"\(x, s\):", "(x, low, high):"),
+        (r"x, s: \[N\]", "x: [N]"),
+        (r"\(x, s, z, N,", "(x, z, N, low, high,"),
+        (r"z = x \* s", "z = x between low and high"),
+    ),
+    "exercises/{id}/test_{name}.py": (
+        (r"normal\((.*?)\), normal\(\1\)", r"normal(\1), -1.5, -0.5"),
+        (r"lambda x, s: x \* s", "lambda x, low, high: x.clamp(low, high)"),
+        (r"x\[n\], s\[n\]", "x[n]"),
+        (r"    +s=contiguous.*\n", "        low=between(-3.0, -1.5),\n        high=between(-1.0, 2.0),\n"),
+        (r"Exercise, contiguous", "Exercise, between, contiguous"),
+        (r"(?s)\n\ndef test_it_reaches_the_gate.*", ""),
+    ),
+    "exercises/{id}/questions.toml": (
+        (r's = "\d+"', "low = -1.5, high = -0.5"), (r"6000", "4000"), (r"read from s and", "and"),
+    ),
+}  # fmt: skip
+
+
+def test_an_exercise_of_two_negative_numbers_works_as_well(course, proven_here):
+    id, name = "36_limits", "limits"
+    course.here("new", id)
+    for file, changes in OF_TWO_NUMBERS.items():
+        path = course.path / file.format(id=id, name=name)
+        text = path.read_text(encoding="utf-8")
+        for old, new in changes:
+            text, found = re.subn(old, new, text)
+            assert found, old
+        path.write_text(text, encoding="utf-8")
+    for path in (course.path / f"solutions/{id}/accepted").iterdir():
+        path.unlink()
+    assert course.here("stub", "36").status == 0
+    done = course.here("check", id, "--jobs", "1")
+    assert done.lines[0].startswith(
+        f"{id}: stub not attempted 1 of 1, solution passes 1 of 1, accepted 0 of 0, mutants rejected with their "
+        "sentence 9 of 9"
+    )
+    lacks = (f"solutions/{id}/accepted", f"solutions/{id}/mistakes.toml", f"exercises/{id}/README.md", "course.md")
+    assert all(line.startswith(tuple(f"  {each} " for each in lacks)) for line in done.lines[1:-1]), done.out

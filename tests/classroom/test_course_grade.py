@@ -145,9 +145,11 @@ def test_a_gradebook_that_is_gone_is_a_sentence(week):
 
 
 def test_a_class_is_graded_by_one_command_at_a_time(week):
+    """Whatever the gradebook is: both would judge, and the second would remove what the first has just entered."""
     week.hand_in("ada", WEEK, {"softmax.py": solution(SOFTMAX)})
     with alone_in(week.path):
         said = week.here("course", "grade", status=1)
+        assert said in week.here("course", "grade", "--db", f"sqlite:///{week.path}/gradebook.db", status=1)
     assert f"{week.path} is being graded, by " in said and ", process " in said and "Nothing was graded." in said
     assert "1 hand-in entered" in week.here("course", "grade")
 

@@ -311,3 +311,14 @@ def test_a_first_mistake_of_attention_is_told(bench, name):
     change, said = OF_ATTENTION[name]
     data = normal(1, 1, 64, 64), normal(1, 1, 32, 64), normal(1, 1, 32, 64)
     assert told(bench, "25_flash_attention", (change,), data, dict(BLOCK_M=64, BLOCK_N=32))[0].startswith(said)
+
+
+@pytest.mark.parametrize("factor", ["0", "b * 0", "h // H"])
+def test_a_batch_that_reaches_no_address_is_told_by_its_axis(bench, factor):
+    changes = tuple((f"b * stride_{one}b", f"{factor} * stride_{one}b") for one in "qkvo")
+    data = normal(2, 3, 64, 64), normal(2, 3, 32, 64), normal(2, 3, 32, 64)
+    sentence, _ = told(bench, "25_flash_attention", changes, data, dict(BLOCK_M=64, BLOCK_N=32))
+    assert sentence.startswith(
+        "Programs overlap: two programs that differ along axis 1 alone write the same elements, and whichever comes "
+        "last wins. Does all that tl.program_id(1) tells reach the address?"
+    )

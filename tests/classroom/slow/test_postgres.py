@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom.nbgrader.one_at_a_time import alone_in
 from grader.course.folder import Folder
 from tests.classroom.instructor import ROOT, points_without_speed, solution
 from tests.classroom.postgres import PostgresServer, programs
@@ -41,6 +42,8 @@ def test_a_class_is_graded_into_postgres(classroom, server):
     assert not (classroom.path / "gradebook.db").exists()
     points = points_without_speed(Folder(ROOT / "exercises" / ADD))[ADD]
     assert server.ask("select sum(auto_score) from grade") == f"{sum(points.values()) + points['right'] - 7:g}"
+    with alone_in(classroom.path):
+        assert "is being graded, by " in classroom.run("course", "grade", status=1)
     assert "0 hand-ins entered into the gradebook, 2 unchanged." in classroom.run("course", "grade")
     assert classroom.scores()["ada", "masked_add", "right"] == points["right"] - 7
     classroom.run("nbgrader", "generate_feedback", ADD)
