@@ -52,6 +52,10 @@ class Slip(Sentence):
         "The mask in line {line} is one line of lanes, and the tile has rows and columns: two lines without [:, None] "
         "and [None, :] are compared side by side. (rows[:, None] < M) & (cols[None, :] < N) is a mask of a tile."
     )
+    ADDED_TWICE = (
+        "Line {line} adds {sum} twice: tl.dot(a, b, {sum}) gives the product and {sum} together. {sum} = tl.dot(a, b, "
+        "{sum}) keeps that, and {sum} += tl.dot(a, b) adds the product alone."
+    )
     STEP_OF_A_LOOP = (
         "The loop in line {loop} counts {name} in steps of 1, and line {line} adds it to lanes: blocks that follow "
         "each other begin 1 apart then. Let range step by the block size, or multiply {name} by it."
@@ -108,6 +112,7 @@ def slips(tree: ast.Module) -> Iterator[FoundSlip]:
             yield from _discarded(node)
             yield from _unscaled(node, lanes, programs, steps)
             yield from _mask_of_a_line(node, assigned)
+            yield from _added_twice(node)
     yield from misplaced_arguments(tree)
 
 
@@ -159,6 +164,22 @@ def _mask_of_a_line(node: ast.AST, assigned: dict[str, ast.expr]) -> Iterator[Fo
     if len(lines) > 1 and not any(map(_adds_an_axis, parts)):
         line = next((one.lineno for one in parts if isinstance(one, ast.BinOp) and type(one.op) in BITS), mask.lineno)
         yield FoundSlip(line, Slip.MASK_OF_A_LINE(line=line))
+
+
+def _added_twice(node: ast.AST) -> Iterator[FoundSlip]:
+    """Yields the slip in acc += tl.dot(a, b, acc), and in acc + tl.dot(a, b, acc)."""
+    pairs: list[tuple[ast.expr, ast.expr]]
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        pairs = [(node.target, node.value)]
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        pairs = [(node.left, node.right), (node.right, node.left)]
+    else:
+        return
+    for total, product in pairs:
+        if isinstance(total, ast.Name) and is_method_call(product, "dot"):
+            added = [*product.args[2:3], *(one.value for one in product.keywords if one.arg == "acc")]
+            if any(_name(one) == total.id for one in added):
+                yield FoundSlip(node.lineno, Slip.ADDED_TWICE(line=node.lineno, sum=total.id))
 
 
 def _made_of(value: ast.expr, assigned: dict[str, ast.expr]) -> list[ast.AST]:

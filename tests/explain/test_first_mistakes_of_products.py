@@ -44,6 +44,21 @@ OF_PRODUCTS = {
         "The compiler refuses line 37: a kernel has no @: tl.dot(a, b, acc) multiplies two tiles and adds",
         "acc += a @ b",
     ),
+    "acc added twice": (
+        ((DOT, "acc += tl.dot(a, b, acc)"),),
+        "Line 37 adds acc twice: tl.dot(a, b, acc) gives the product and acc together. acc = tl.dot(a, b, acc) keeps",
+        "acc += tl.dot(a, b, acc)",
+    ),
+    "acc added twice by its name": (
+        ((DOT, "acc = acc + tl.dot(a, b, acc=acc)"),),
+        "Line 37 adds acc twice: tl.dot(a, b, acc) gives the product and acc together.",
+        "acc = acc + tl.dot(a, b, acc=acc)",
+    ),
+    "another's sum added": (
+        ((DOT, "acc = acc + tl.dot(a, b, acc * 0.5)"),),
+        "c is wrong in",
+        "",
+    ),
     "torch.matmul": (
         ((DOT, "acc += torch.matmul(a, b)"),),
         "Line 37: torch.matmul is not allowed in a kernel. In a kernel it is tl.dot(a, b).",
