@@ -23,6 +23,7 @@ FUNCTIONS = (
 )  # fmt: skip
 FAMILIES = (OF_FLOATS, OF_NUMBERS, *LARGEST, ("arith.andi", "arith.ori"), OF_THE_GRID, *FUNCTIONS)
 OF_FOLDS = ((*OF_FLOATS, *LARGEST[0]), (*OF_NUMBERS, *LARGEST[1]), ("arith.andi", "arith.ori"))
+OF_RANGE = 3  # operands of a loop that its own line holds: start, end and step
 PREDICATES = {"arith.cmpi": range(6), "arith.cmpf": range(1, 7)}  # of signed numbers; ordered
 ORDERED = ("arith.subf", "arith.subi", "arith.divf", "arith.divsi", "arith.remsi", "arith.remf", "tt.dot")
 MORE = {"f": ("arith.mulf", "arith.addf", "arith.subf", "arith.divf"), "i": ("arith.muli", "arith.addi", "arith.subi")}
@@ -277,6 +278,8 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
         return
     same = {value.name: value.same for value in site.known}
     for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
+        if site.name == "scf.for" and at >= OF_RANGE:
+            break  # what a variable is before the loop stands in another line
         for value in _distinct(site):
             if value.type == type and value.same != same.get(operand, operand):
                 is_idle = value.name in text.sizes and text.sizes[value.name] == text.constants.get(operand)
