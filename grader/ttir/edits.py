@@ -178,8 +178,15 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
     if site.name in ("tt.load", "tt.store"):
         yield from _masks(site)
     if not site.operation.regions or site.name == "scf.for":
-        for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
+        for at, (operand, type) in enumerate(_of_its_line(site)):
             yield from _numbers(site, at, operand, type, text)
+
+
+def _of_its_line(site: Site) -> list[tuple[str, str]]:
+    """Returns the operands that the site's line of the file holds, each with its type: what a variable is before a loop
+    stands in another line than the loop's."""
+    operands = list(zip(site.operands, site.types or ()))
+    return operands[:OF_RANGE] if site.name == "scf.for" else operands
 
 
 def _other_sums(site: Site, text: Editable) -> Iterator[_One]:
@@ -277,9 +284,7 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
     if site.operation.regions and site.name != "scf.for":
         return
     same = {value.name: value.same for value in site.known}
-    for at, (operand, type) in enumerate(zip(site.operands, site.types or ())):
-        if site.name == "scf.for" and at >= OF_RANGE:
-            break  # what a variable is before the loop stands in another line
+    for at, (operand, type) in enumerate(_of_its_line(site)):
         for value in _distinct(site):
             if value.type == type and value.same != same.get(operand, operand):
                 is_idle = value.name in text.sizes and text.sizes[value.name] == text.constants.get(operand)

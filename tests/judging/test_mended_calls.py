@@ -252,3 +252,10 @@ def test_another_number_in_the_place_of_a_maximum_is_no_mend(tmp_path, told):
     assert found.message.startswith(
         "The blocks' sums are added as they are, but each belongs to its own block's maximum"
     )
+
+
+@pytest.mark.parametrize("begun", ["tl.full((BLOCK,), 1.0, tl.float32)", "tl.zeros((BLOCK,), tl.float32) + 1.0"])
+def test_what_a_variable_is_before_a_loop_is_not_told_in_the_loop_s_line(tmp_path, told, begun):
+    """The loop begins with it, and the line of `for` holds nothing of it."""
+    found = judged(tmp_path, "07", changed(SUM, ("tl.zeros((BLOCK,), tl.float32)", begun)))
+    assert "for start" not in found.message
