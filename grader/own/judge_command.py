@@ -66,7 +66,7 @@ def lines(found: Judgement) -> list[str]:
         told = [f"  Right: {_judged(found)}"]
     elif found.outcome != WRONG:
         told[0] = f"  Not judged: {told[0].strip()}"
-    case = [f"  Seen in: {found.case}"] if found.case and found.outcome == WRONG else []
+    case = [f"  Seen in: {found.case}"] if found.case else []
     again = [f"  Again with these data: add --seed {found.seed}"] if case else []
     lines_of_torch = ["  The same call on a GPU:", *(f"    {one}" for one in found.in_torch)] if found.in_torch else []
     notes = [f"  {one}" for one in found.notes]

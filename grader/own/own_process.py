@@ -29,6 +29,7 @@ from grader.own.own_reference import read_reference
 from grader.own.promise_file import OwnPromise, promise_of, read_promise
 from grader.own.stated_files import stated_files
 from grader.own.stated_shapes import DTYPES
+from grader.own.unjudged import unjudged
 from grader.processes import bubblewrap
 from grader.processes.faults import MachineFault
 from grader.submission.text import Submission, read_submission
@@ -36,8 +37,6 @@ from grader.wire.messages import Failure
 from grader.wire.printable import one_line
 
 RUN_DTYPES = ("float32", "float16", "bfloat16")  # that a kernel is judged in
-OF_THE_FILE = ("file", "refused")  # kinds of failures with which nothing is judged
-NO_VERDICT = (Cause.TIME_LIMIT, Cause.PROCESS_EXIT, Cause.GARBLED, Cause.LEFT_BEHIND, Cause.CRASH, Cause.NOT_KNOWN)
 NO_TEXT = (Cause.MISSING, Cause.NO_FILE, Cause.UNREADABLE)
 MOST_NOTES = 8
 
@@ -156,16 +155,25 @@ def _told(found: OwnVerdict, file: Path) -> dict:
             }
         return {"outcome": RIGHT, "sentences": ["Right."], "next": "", "notes": notes}
     verdict = worst.verdict
-    not_judged = verdict.kind in OF_THE_FILE or verdict.id in NO_VERDICT
     trial = grading.run.history.trial_of(verdict)
-    return {
-        "outcome": NOT_JUDGED if not_judged else WRONG,
+    if (why := unjudged(verdict, found.judge, trial)) is not None and why.said is not None:
+        verdict.said.insert(0, why.said)
+    told = {
+        "outcome": WRONG if why is None else NOT_JUDGED,
         "sentences": [*_sentences(verdict, grading.edits), *_also(verdict)],
         "said": [one.to_json() for one in verdict.said], "cause": str(verdict.id), "line": verdict.line,
-        "next": _next(verdict, file), "case": verdict.case, "call": _call(trial) if trial is not None else [],
-        "in_torch": in_torch(grading.run, trial, verdict, file) if trial is not None else [],
-        "edits": list(grading.edits), "notes": notes,
+        "next": _next(verdict, file) if why is None else why.next, "notes": notes,
     }  # fmt: skip
+    if trial is not None and verdict.kind != "file":
+        told |= {"case": _case(verdict, trial), "call": _call(trial)}
+    if why is None and trial is not None:
+        told |= {"in_torch": in_torch(grading.run, trial, verdict, file), "edits": list(grading.edits)}
+    return told
+
+
+def _case(verdict: Verdict, trial: Trial) -> str:
+    """Returns the failing call in words. A single argument has no name there, since learners know it."""
+    return f"{trial.arguments[0]} {verdict.case}" if len(trial.data) == 1 else verdict.case
 
 
 def _sentences(verdict: Verdict, edits: list[str]) -> list[str]:
@@ -188,12 +196,6 @@ def _also(verdict: Verdict) -> list[str]:
 
 def _next(verdict: Verdict, file: Path) -> str:
     place = f"{file.name}:{verdict.line}" if verdict.line else file.name
-    if verdict.kind == "refused":
-        return f"let the caller do what {place} does with torch, and hand its result over as an argument."
-    if verdict.id == Cause.NOT_KNOWN:
-        return f"write {place} with functions of tl, or judge the rest of the kernel without it."
-    if verdict.id == Cause.TIME_LIMIT:
-        return "state smaller shapes with --shapes, or look for a loop that does not end."
     shows_there = verdict.line and verdict.kind in ("memory", "error") and not is_mended(verdict)
     where = "or what leads to it" if shows_there else "and judge it again"
     return f"edit {place}, {where}."

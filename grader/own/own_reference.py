@@ -83,9 +83,9 @@ class OwnReference:
         given = [one.clone() if isinstance(one, torch.Tensor) else one for one in arguments]
         before = [one.clone() if isinstance(one, torch.Tensor) else one for one in arguments]
         try:
-            with torch.no_grad(), _within(LIMIT):
+            with torch.no_grad(), within(LIMIT):
                 returned = self.function(*given)
-        except _TookTooLong:
+        except TookTooLong:
             raise CannotJudge(
                 f"The reference {self.name} in {self.path.name} has not come to its end after {LIMIT} s of a core for"
                 f" {_shapes(self.arguments, arguments)}.",
@@ -107,7 +107,19 @@ class OwnReference:
                 " expected.",
                 "let it return what the kernel has to compute.",
             )
+        self._refuse_odd_memory(several, given)
         return [one.detach() for one in several]
+
+    def _refuse_odd_memory(self, found: list[torch.Tensor], given: list) -> None:
+        """Raises CannotJudge for a result that has no values here, as one of a GPU, or none that can be compared."""
+        known = {one.device.type for one in given if isinstance(one, torch.Tensor)} | {"cpu"}
+        for one in found:
+            if one.layout != torch.strided or one.device.type not in known:
+                kind = f"a tensor on {one.device.type}" if one.layout == torch.strided else "a sparse tensor"
+                raise CannotJudge(
+                    f"The reference {self.name} in {self.path.name} returns {kind}.",
+                    "let it return an ordinary tensor where its arguments are, on the CPU.",
+                )
 
     def _refuse_changes(self, given: list, before: list) -> None:
         for name, one, was in zip(self.arguments, given, before):
@@ -120,16 +132,16 @@ class OwnReference:
                 )
 
 
-class _TookTooLong(BaseException):
+class TookTooLong(BaseException):
     """A reference has not come to its end. No `except Exception` of its own may catch it."""
 
 
 @contextmanager
-def _within(seconds: int) -> Iterator[None]:
+def within(seconds: int) -> Iterator[None]:
     """Ends what takes longer; on the main thread alone, where signals arrive."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise _TookTooLong
+        raise TookTooLong
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -243,7 +255,13 @@ def _imported(path: Path) -> tuple[ModuleType, ast.Module]:
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))  # for what stands next to it
     try:
-        spec.loader.exec_module(module)
+        with within(LIMIT):
+            spec.loader.exec_module(module)
+    except TookTooLong:
+        raise CannotJudge(
+            f"The reference {path} has not been imported after {LIMIT} s of a core.",
+            "let it define its function, and do nothing else that takes long.",
+        ) from None
     except (Exception, SystemExit) as error:
         raise CannotJudge(
             f"The reference {path} cannot be imported{_at_line(error, path)}: {message_of(error)}.",
