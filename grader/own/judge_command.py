@@ -23,7 +23,8 @@ MOST_SEED = (1 << 63) - 1
               help='shapes of the arguments, and sizes: "M,K K,N; M=1..300 K=1..200 N=1..300"')  # fmt: skip
 @click.option("--dtypes", default="", metavar="LIST", help="fp32 unless you say more: fp32,fp16,bf16")
 @click.option("--promise", type=click.Path(path_type=Path), metavar="FILE.toml",
-              help="what else the kernel is for: in_place, out, any_strides, positive, nan, approximates")  # fmt: skip
+              help="what else the kernel is for: in_place, out, any_strides, positive, nan, only_kernels, "
+                   "approximates")  # fmt: skip
 @click.option("--target", default="", metavar="GPU", help="the GPU to compile for, as sm_80; sm_90 without")
 @click.option("--seed", type=click.IntRange(0, MOST_SEED), help="of an earlier run, to draw the same calls")
 @click.option("--thorough", is_flag=True, help="draw ten times as many calls, and try more edits of a wrong line")

@@ -15,7 +15,6 @@ from grader.explain.causes import Cause
 from grader.explain.failures import file_failure
 from grader.explain.mend import MendedLine, is_mended
 from grader.explain.verdict import PASS, SKIPPED, Verdict
-from grader.explain.wrong_results import WrongResults
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data, short_name
@@ -27,6 +26,7 @@ from grader.own.own_exercise import drawn_words, own_exercises
 from grader.own.own_judge import OwnVerdict, OwnWay, judged
 from grader.own.own_reference import read_reference
 from grader.own.promise_file import OwnPromise, promise_of, read_promise
+from grader.own.rests_on import rests_on
 from grader.own.stated_files import stated_files
 from grader.own.stated_shapes import DTYPES
 from grader.own.unjudged import unjudged
@@ -88,7 +88,7 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
     dtypes = _dtypes(request["dtypes"])
     exercises = own_exercises(entry, reference, submission, request["shapes"], dtypes, promise, seed)
     found = judged(file, scratch, exercises, reference, promise.approximates, how)
-    told = _told(found, file)
+    told = _told(found, file, promise)
     drawn = {
         "calls": found.calls,
         "dtypes": [short_name(one.dtype) for one in exercises],
@@ -140,7 +140,7 @@ def _dtypes(stated: list[str]) -> list[str]:
 # ---- what is told ----------------------------------------------------------------------------------------------------
 
 
-def _told(found: OwnVerdict, file: Path) -> dict:
+def _told(found: OwnVerdict, file: Path, promise: OwnPromise) -> dict:
     grading = found.grading
     worst = grading.diagnosis
     notes = _notes(found)
@@ -156,11 +156,13 @@ def _told(found: OwnVerdict, file: Path) -> dict:
         return {"outcome": RIGHT, "sentences": ["Right."], "next": "", "notes": notes}
     verdict = worst.verdict
     trial = grading.run.history.trial_of(verdict)
-    if (why := unjudged(verdict, found.judge, trial)) is not None and why.said is not None:
-        verdict.said.insert(0, why.said)
+    if (why := unjudged(verdict, found.judge, trial, promise)) is not None and why.said is not None:
+        verdict.said[: why.instead_of] = [why.said]
+    if why is None:
+        verdict.said += rests_on(verdict, promise, [one for one, _ in grading.run.history.failures])
     told = {
         "outcome": WRONG if why is None else NOT_JUDGED,
-        "sentences": [*_sentences(verdict, grading.edits), *_also(verdict)],
+        "sentences": _sentences(verdict, grading.edits),
         "said": [one.to_json() for one in verdict.said], "cause": str(verdict.id), "line": verdict.line,
         "next": _next(verdict, file) if why is None else why.next, "notes": notes,
     }  # fmt: skip
@@ -181,17 +183,6 @@ def _sentences(verdict: Verdict, edits: list[str]) -> list[str]:
     told = [edit for edit in edits if edit not in verdict.lines][:1]
     kept = [one for one in verdict.said if not (told and isinstance(one.sentence, MendedLine))]
     return [one.text for one in kept] + told
-
-
-def _also(verdict: Verdict) -> list[str]:
-    """Returns what a verdict leaves open that was made for learners, to whom the reference is the statement."""
-    if any(one.sentence is WrongResults.STRIDES for one in verdict.said):
-        return ["Where callers may get it so, strided_results = true in a file for --promise takes this back."]
-    if verdict.id == Cause.WRONG_RESULT_TYPE:
-        return ["What is expected is what the reference returns, in this call."]
-    if verdict.kind == "refused":
-        return ["The judge carries kernels out, and no operations of torch: so it cannot judge this function as it is."]
-    return []
 
 
 def _next(verdict: Verdict, file: Path) -> str:

@@ -16,8 +16,9 @@ from grader.explain.verdict import Verdict
 from grader.judging.judge import Judge
 from grader.numerics.arguments import without_values
 from grader.numerics.data_sets import Data, short_name
+from grader.own.promise_file import OwnPromise
 from grader.processes.faults import ChildEnded
-from grader.sentences import Said, Sentence
+from grader.sentences import Fields, Said, Sentence
 from grader.submission.nodes import covers
 from grader.wire.messages import Failure
 from grader.wire.reply import DTYPES
@@ -25,30 +26,39 @@ from grader.wire.reply import DTYPES
 OF_THE_FILE = ("file", "refused")  # kinds of verdicts
 OF_A_CALL = (Cause.PROCESS_EXIT, Cause.GARBLED, Cause.LEFT_BEHIND, Cause.CRASH, Cause.NOT_RECORDABLE)
 OF_SIZE = (Cause.TIME_LIMIT, Cause.GRID, Cause.MEMORY)
+OF_TORCH = 2  # sentences about an operation of torch in an exercise, where it is a mistake
+WITHOUT_TORCH = "let the caller do what {place} does with torch, and hand its result over as an argument"
 FLOATS = ("float32", "float16", "bfloat16")  # dtypes that a refused one is exchanged for
 
 
 class NotJudged(Sentence):
     DTYPE = "{file}:{line}: the compiler refuses the kernel in {dtype}, and takes it in {other}."
     DTYPE_OF = "{file}:{line}: the compiler refuses the kernel where {name} is {dtype}, and takes it in {other}."
+    TORCH = (
+        "{file}:{line} computes with torch, and the judge carries out kernels alone: it runs {entry} where no tensor "
+        "has a value."
+    )
     REFUSES = "{file}:{line}: {entry} itself refuses this call."
 
 
 @dataclass(frozen=True)
 class Unjudged:
-    """Why a kernel is not judged. `said` comes before the sentences of the failure, None where these say it all."""
+    """Why a kernel is not judged. `said` comes before the sentences of the failure, None where these say it all;
+    `instead_of`: how many of these it replaces."""
 
     next: str
     said: Said | None = None
+    instead_of: int = 0
 
 
-def unjudged(verdict: Verdict, judge: Judge, trial: Trial | None) -> Unjudged | None:
+def unjudged(verdict: Verdict, judge: Judge, trial: Trial | None, promise: OwnPromise) -> Unjudged | None:
     """Returns why this failure of a call leaves the kernel unjudged; None where it says that the kernel is wrong.
     `trial`: the call, None where none is known."""
     file = judge.run.submission.path.name
     place = f"{file}:{verdict.line}" if verdict.line else file
     if verdict.kind == "refused":
-        return Unjudged(f"let the caller do what {place} does with torch, and hand its result over as an argument.")
+        said = NotJudged.TORCH(file=file, line=verdict.line, entry=judge.exercise.entry)
+        return None if promise.only_kernels else Unjudged(f"{WITHOUT_TORCH.format(place=place)}.", said, OF_TORCH)
     if verdict.id == Cause.NOT_KNOWN:
         return Unjudged(f"write {place} with functions of tl, or judge the rest of the kernel without it.")
     if verdict.id in OF_SIZE or any(said.sentence is Failures.ENDLESS for said in verdict.said):
@@ -88,7 +98,7 @@ def _of_dtype(verdict: Verdict, judge: Judge, trial: Trial, file: str) -> Unjudg
     for dtype, name, other, changed in _in_other_dtypes(trial):
         if not _compiles(judge, changed):
             continue
-        found = dict(file=file, line=verdict.line, dtype=short_name(dtype), other=short_name(other))
+        found: Fields = dict(file=file, line=verdict.line, dtype=short_name(dtype), other=short_name(other))
         place = f"{file}:{verdict.line}" if verdict.line else file
         if name:
             said = NotJudged.DTYPE_OF(name=name, **found)
@@ -107,10 +117,11 @@ def _in_other_dtypes(trial: Trial) -> Iterator[tuple[str, str, str, Trial]]:
             if other != run:
                 yield run, "", other, replace(trial, dtype=DTYPES[other])
     for place, one in enumerate(trial.data):
-        for other in FLOATS if isinstance(one, Data) and one.dtype else ():
-            if other != one.dtype:
-                data = (*trial.data[:place], one.of(other), *trial.data[place + 1 :])
-                yield one.dtype, trial.arguments[place], other, replace(trial, data=data)
+        if isinstance(one, Data) and one.dtype:
+            for other in FLOATS:
+                if other != one.dtype:
+                    data = (*trial.data[:place], one.of(other), *trial.data[place + 1 :])
+                    yield one.dtype, trial.arguments[place], other, replace(trial, data=data)
 
 
 def _compiles(judge: Judge, trial: Trial) -> bool:

@@ -43,8 +43,8 @@ def test_a_kernel_that_the_compiler_refuses_in_every_dtype_is_wrong(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said", "next"),
     [
-        ("    n = ", "    assert x.numel() % 16 == 0\n    n = ", "kernel.py:15: leaky_relu itself refuses", "N=16..512/16"),
-        ("    n = ", "    if x.numel() % 16:\n        raise ValueError\n    n = ", "kernel.py:16: leaky_relu", "--shapes"),
+        ("    n = ", "    assert x.numel() % 16 == 0\n    n = ", "kernel.py:15: leaky_relu itself", "N=16..512/16"),
+        ("    n = ", "    if x.numel() % 16:\n        raise ValueError\n    n = ", "kernel.py:16: leaky_relu", "state"),
         ("    leaky_kernel[", "    for _ in range(70): leaky_kernel[", "more than 64 launches", "edit kernel.py:16"),
         (", mask=offs < n)\n    tl", ", mask=offs < n)\n    while tl.sum(x) != 0.5: x += 0.0\n    tl", "come to an end",
          "smaller shapes"),
