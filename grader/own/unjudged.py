@@ -31,7 +31,7 @@ WITHOUT_TORCH = "let the caller do what {place} does with torch, and hand its re
 FLOATS = ("float32", "float16", "bfloat16")  # dtypes that a refused one is exchanged for
 
 
-class NotJudged(Sentence):
+class LeftUnjudged(Sentence):
     DTYPE = "{file}:{line}: the compiler refuses the kernel in {dtype}, and takes it in {other}."
     DTYPE_OF = "{file}:{line}: the compiler refuses the kernel where {name} is {dtype}, and takes it in {other}."
     TORCH = (
@@ -57,7 +57,7 @@ def unjudged(verdict: Verdict, judge: Judge, trial: Trial | None, promise: OwnPr
     file = judge.run.submission.path.name
     place = f"{file}:{verdict.line}" if verdict.line else file
     if verdict.kind == "refused":
-        said = NotJudged.TORCH(file=file, line=verdict.line, entry=judge.exercise.entry)
+        said = LeftUnjudged.TORCH(file=file, line=verdict.line, entry=judge.exercise.entry)
         return None if promise.only_kernels else Unjudged(f"{WITHOUT_TORCH.format(place=place)}.", said, OF_TORCH)
     if verdict.id == Cause.NOT_KNOWN:
         return Unjudged(f"write {place} with functions of tl, or judge the rest of the kernel without it.")
@@ -71,7 +71,7 @@ def unjudged(verdict: Verdict, judge: Judge, trial: Trial | None, promise: OwnPr
     if error.kind in foreign_kernels.KINDS or error.type in OURS:
         return Unjudged(f"write {place} with functions of tl and of {file} alone, and judge it again.")
     if error.kind == "host" and _is_refusal(judge.run.submission.tree, error.line):
-        said = NotJudged.REFUSES(file=file, line=error.line, entry=trial.exercise.entry)
+        said = LeftUnjudged.REFUSES(file=file, line=error.line, entry=trial.exercise.entry)
         return Unjudged("state only what it takes in --shapes, as N=16..512/16, or mend the line.", said)
     if verdict.id == Cause.DOES_NOT_COMPILE:
         return _of_dtype(verdict, judge, trial, file)
@@ -101,9 +101,9 @@ def _of_dtype(verdict: Verdict, judge: Judge, trial: Trial, file: str) -> Unjudg
         found: Fields = dict(file=file, line=verdict.line, dtype=short_name(dtype), other=short_name(other))
         place = f"{file}:{verdict.line}" if verdict.line else file
         if name:
-            said = NotJudged.DTYPE_OF(name=name, **found)
+            said = LeftUnjudged.DTYPE_OF(name=name, **found)
             return Unjudged(f"state another dtype for {name} in --shapes, or convert in {place}.", said)
-        said = NotJudged.DTYPE(**found)
+        said = LeftUnjudged.DTYPE(**found)
         return Unjudged(f"name what it is for, as --dtypes {short_name(other)}, or convert in {place}.", said)
     return None
 
