@@ -13,6 +13,7 @@ from typing import Any
 
 SCHEMA = 1  # of the fields below; it grows when one of them changes its meaning or goes
 RIGHT, WRONG, NOT_JUDGED = "right", "wrong", "not judged"
+JUDGE, EXPLAIN, TRACE = TOOLS = "judge", "explain", "trace"  # of course serve
 EXIT = {RIGHT: 0, WRONG: 1, NOT_JUDGED: 2}
 
 
@@ -85,7 +86,8 @@ def request_of(
     file: str | Path, reference: str | Path = "", *, promise: str | Path | Mapping[str, Any] | None = None,
     dtypes: Sequence[str] = (), **others: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """Returns the request of a judgement in plain data, with paths that hold in any folder."""
+    """Returns the request of a judgement in plain data, with paths that hold in any folder. `others`: as of `judge`;
+    for `course serve` also `tool`, one of TOOLS, and `program`, which to trace."""
     stated = {**promise} if isinstance(promise, Mapping) else None if promise is None else str(Path(promise).absolute())
     usual = {"entry": "", "shapes": "", "target": "", "seed": None, "thorough": False, "isolation": "limits"}
     files = {"file": str(Path(file).absolute()), "reference": str(Path(reference).absolute()) if reference else ""}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -195,11 +196,13 @@ class OwnVerdict:
     spills: list[str]
 
 
+@contextmanager
 def judged(
     file: Path, scratch: Path, exercises: Sequence[OwnExercise], reference: OwnReference, approximates: float,
     how: OwnWay,
-) -> OwnVerdict:  # fmt: skip
-    """Judges the kernel of a file in each dtype. `scratch`: a folder that is empty. Raises MachineFault."""
+) -> Iterator[OwnVerdict]:  # fmt: skip
+    """Judges the kernel of a file in each dtype, and keeps the processes of its run up to the end of the context, for
+    what asks further. `scratch`: a folder that is empty. Raises MachineFault."""
     rounds = THOROUGH if how.thorough else 1
     run = Run(folder_for(file, scratch), str(file), how.seed, how.model, how.sandboxed, rounds=rounds)
     judge = OwnJudge(exercises[0].exercise, run, approximates=approximates, open_steps=OpenSteps(reference))
@@ -223,9 +226,9 @@ def judged(
         grading.tests = len(grading.results)
         grading.conclude()
         grading.mend(THOROUGH_TRIES if how.thorough else TRIES)
+        yield OwnVerdict(grading, judge, len(run.history.right_trials) + len(run.history.failures), spills)
     finally:
         run.end()
-    return OwnVerdict(grading, judge, len(run.history.right_trials) + len(run.history.failures), spills)
 
 
 def _more(judge: OwnJudge, use: Use) -> list[Verdict]:

@@ -6,6 +6,7 @@ import secrets
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -21,7 +22,8 @@ from grader.numerics.data_sets import Data, short_name
 from grader.own.cannot_judge import CannotJudge, message_of
 from grader.own.entry_of import entry_of
 from grader.own.in_torch import in_torch
-from grader.own.judgement import NOT_JUDGED, RIGHT, WRONG, Judgement
+from grader.own.judgement import EXPLAIN, JUDGE, NOT_JUDGED, RIGHT, TRACE, WRONG, Judgement
+from grader.own.looked_into import explained, traced
 from grader.own.own_exercise import drawn_words, own_exercises
 from grader.own.own_judge import OwnVerdict, OwnWay, judged
 from grader.own.own_reference import read_reference
@@ -43,6 +45,12 @@ MOST_NOTES = 8
 
 def judgement_of(request: dict) -> Judgement:
     """Returns the judgement that a request of `judgement.judge` asks for."""
+    return Judgement(**answer_of(request))
+
+
+def answer_of(request: dict) -> dict[str, Any]:
+    """Returns the fields of the judgement that a request asks for; then those of its `tool`, where the kernel came so
+    far that there is something to tell."""
     began, seed = time.monotonic(), request["seed"]
     seed = secrets.randbits(31) if seed is None else seed
     known = {"file": request["file"], "reference": request["reference"], "seed": seed}
@@ -58,7 +66,8 @@ def judgement_of(request: dict) -> Judgement:
         found = {"outcome": NOT_JUDGED, "sentences": [said], "next": "course doctor; this is no mistake of yours."}
     seconds = round(time.monotonic() - began, 2)
     found["sentences"] = [one_line(said) for said in found["sentences"]]
-    return Judgement(**(known | {"seconds": seconds} | found))
+    more = found.pop("more", {})
+    return Judgement(**(known | {"seconds": seconds} | found)).to_json() | more
 
 
 def _place_of(error: BaseException) -> str:
@@ -87,8 +96,9 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
     entry = entry_of(submission, request["entry"], reference.name, reference.arguments)
     dtypes = _dtypes(request["dtypes"])
     exercises = own_exercises(entry, reference, submission, request["shapes"], dtypes, promise, seed)
-    found = judged(file, scratch, exercises, reference, promise.approximates, how)
-    told = _told(found, file, promise)
+    with judged(file, scratch, exercises, reference, promise.approximates, how) as found:
+        told = _told(found, file, promise)
+        told["more"] = _more(found, request)
     drawn = {
         "calls": found.calls,
         "dtypes": [short_name(one.dtype) for one in exercises],
@@ -137,6 +147,14 @@ def _dtypes(stated: list[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _more(found: OwnVerdict, request: dict) -> dict[str, Any]:
+    """Returns what a request asks for besides the judgement."""
+    tool = request.get("tool", JUDGE)
+    if tool == EXPLAIN:
+        return explained(found)
+    return traced(found, request.get("program") or ()) if tool == TRACE else {}
+
+
 # ---- what is told ----------------------------------------------------------------------------------------------------
 
 
@@ -169,7 +187,7 @@ def _told(found: OwnVerdict, file: Path, promise: OwnPromise) -> dict:
     if trial is not None and verdict.kind != "file":
         told |= {"case": _case(verdict, trial), "call": _call(trial)}
     if why is None and trial is not None:
-        told |= {"in_torch": in_torch(grading.run, trial, verdict, file), "edits": list(grading.edits)}
+        told |= {"in_torch": in_torch(grading.run, trial, verdict, file), "edits": _edits(verdict, grading.edits)}
     return told
 
 
@@ -180,9 +198,14 @@ def _case(verdict: Verdict, trial: Trial) -> str:
 
 def _sentences(verdict: Verdict, edits: list[str]) -> list[str]:
     """Returns the sentences of a verdict, with the edit that mends its line, which a report for learners keeps back."""
-    told = [edit for edit in edits if edit not in verdict.lines][:1]
+    told = _edits(verdict, edits)[:1]
     kept = [one for one in verdict.said if not (told and isinstance(one.sentence, MendedLine))]
     return [one.text for one in kept] + told
+
+
+def _edits(verdict: Verdict, told: list[str]) -> list[str]:
+    """Returns the edits alone: the line as it stands is told with them."""
+    return [one for one in told if one not in verdict.lines]
 
 
 def _next(verdict: Verdict, file: Path) -> str:
