@@ -20,11 +20,11 @@ from grader.course.trial import trial_of
 from grader.numerics.arguments import Argument, DataOrNumber, exact, made
 from grader.numerics.bounds import RoundingModel
 from grader.numerics.data_sets import Data, indices, normal, output, uniform, unusual
+from grader.numerics.torchs_rounding import RoundingOfTorch
 from grader.own.cannot_judge import CannotJudge
 from grader.own.own_reference import LIMIT, OwnReference, TookTooLong, within
 from grader.own.promise_file import OwnPromise
 from grader.own.stated_shapes import NAME, StatedArgument, arguments_of, sizes_of_line
-from grader.own.torchs_rounding import RoundingOfTorch
 from grader.submission.text import Submission
 from grader.submission.whole_numbers import whole_numbers
 from grader.wire.reply import DTYPES
@@ -347,7 +347,7 @@ def _exercise(
     written = reference.as_written(*given)
     names = _names_of_results(reference, promise, len(found))
     dtypes = [one.dtype if isinstance(one, torch.Tensor) else None for one in given]
-    model = RoundingOfTorch(reference, (), dtypes, DTYPES[dtype], promise.approximates)
+    model = RoundingOfTorch(reference.as_written, reference.exactly, (), DTYPES[dtype], dtypes, promise.approximates)
     results = [
         _result(name, one, dtype, reference, replace(model, places=(place,)))
         for place, (name, one) in enumerate(zip(names, written))

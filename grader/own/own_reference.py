@@ -27,7 +27,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from grader.numerics.arguments import Argument
-from grader.numerics.roundoff import UNIT_ROUNDOFF
+from grader.numerics.torchs_rounding import as_written
 from grader.own.cannot_judge import CannotJudge, message_of
 from grader.wire.printable import one_line
 
@@ -70,14 +70,18 @@ class OwnReference:
         return [one.double() if one.is_floating_point() else one for one in found]
 
     def as_written(self, *arguments: Argument) -> list[torch.Tensor]:
-        """Returns what torch computes in the dtypes of these arguments. Where torch has no such operation in a dtype of
-        16 bits, it computes in fp32 and rounds after each step, and results are in fp32."""
-        try:
-            return self._results(arguments)
-        except CannotJudge:
-            self.is_widened = True
-            with _RoundingTo(_coarsest(arguments)):
-                return self._results([_in_fp32(one) for one in arguments])
+        """Returns what torch computes in the dtypes of these arguments, or in fp32 where torch has no such operation in
+        a dtype of 16 bits: see `torchs_rounding.as_written`. Raises CannotJudge."""
+        tries = 0
+
+        def results(*given: Argument) -> list[torch.Tensor]:
+            nonlocal tries
+            tries += 1
+            return self._results(given)
+
+        found = as_written(results, *arguments)
+        self.is_widened |= tries > 1
+        return found
 
     def _results(self, arguments: Sequence[Argument]) -> list[torch.Tensor]:
         given = [one.clone() if isinstance(one, torch.Tensor) else one for one in arguments]
@@ -166,31 +170,8 @@ class _InDouble(TorchFunctionMode):
         return function(*args, **{key: _widened(value) for key, value in (kwargs or {}).items()})
 
 
-class _RoundingTo(TorchFunctionMode):
-    """Rounds what each operation gives to a dtype of 16 bits, and keeps it in fp32."""
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.dtype = dtype
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        found = function(*args, **(kwargs or {}))
-        is_wide = isinstance(found, torch.Tensor) and found.dtype == torch.float32
-        return found.to(self.dtype).float() if is_wide else found
-
-
-def _coarsest(arguments: Sequence[Argument]) -> torch.dtype:
-    """Returns the dtype of floats with the fewest digits among these; float32 without any."""
-    own = [one.dtype for one in arguments if isinstance(one, torch.Tensor) and one.dtype in UNIT_ROUNDOFF]
-    return max(own, key=UNIT_ROUNDOFF.__getitem__, default=torch.float32)
-
-
 def _widened(value: Any) -> Any:
     return torch.float64 if isinstance(value, torch.dtype) and value in ROUNDED else value
-
-
-def _in_fp32(argument: Argument) -> Argument:
-    return argument.float() if isinstance(argument, torch.Tensor) and argument.is_floating_point() else argument
 
 
 def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
