@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,15 @@ from grader.own.entry_of import entry_of
 from grader.own.in_torch import in_torch
 from grader.own.judgement import EXPLAIN, JUDGE, NOT_JUDGED, RIGHT, TRACE, WRONG, Judgement
 from grader.own.looked_into import explained, traced
-from grader.own.own_exercise import drawn_words, own_exercises
+from grader.own.own_exercise import OwnExercise, drawn_words, own_exercises
 from grader.own.own_judge import OwnVerdict, OwnWay, judged
-from grader.own.own_reference import read_reference
+from grader.own.own_reference import OwnReference, read_reference
 from grader.own.promise_file import OwnPromise, promise_of, read_promise
 from grader.own.rests_on import rests_on
+from grader.own.speed import speed_of
 from grader.own.stated_files import stated_files
 from grader.own.stated_shapes import DTYPES
+from grader.own.timed_call import timed_data
 from grader.own.unjudged import unjudged
 from grader.processes import bubblewrap
 from grader.processes.faults import MachineFault
@@ -58,7 +61,7 @@ def answer_of(request: dict) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as scratch:
             found = _judged(request, seed, Path(scratch))
     except CannotJudge as why:
-        found = {"outcome": NOT_JUDGED, "sentences": [why.said], "next": why.next}
+        found = {"outcome": NOT_JUDGED, "sentences": [why.said], "next": why.next} | why.more
     except MachineFault as fault:
         found = {"outcome": NOT_JUDGED, "sentences": [f"{fault}."], "next": "course doctor"}
     except Exception as error:  # a fault of the judge: the caller gets a sentence, and no traceback
@@ -77,7 +80,20 @@ def _place_of(error: BaseException) -> str:
     return f" at {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame is not None else ""
 
 
-def _judged(request: dict, seed: int, scratch: Path) -> dict:
+@dataclass(frozen=True)
+class Asked:
+    """What a request asks to be judged, read and found to fit together."""
+
+    file: Path
+    reference: OwnReference
+    promise: OwnPromise
+    entry: str
+    exercises: list[OwnExercise]
+    how: OwnWay
+
+
+def asked(request: dict, seed: int) -> Asked:
+    """Returns what a request asks for. Raises CannotJudge."""
     torch.set_num_threads(1)
     target = request["target"] or DEFAULT_TARGET
     if target not in MODELS:
@@ -88,42 +104,45 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
     how = OwnWay(seed, MODELS[target], request.get("thorough", False), sandboxed)
     files = stated_files(request)
     promise = _promise(files.promise)
-    file = files.file
-    submission = read_submission(file)
+    submission = read_submission(files.file)
     reference = read_reference(files.reference, promise.changed)
     if submission.failure is not None:
-        return _of_unreadable(file, submission, submission.failure, target)
+        raise _of_unreadable(files.file, submission, submission.failure, target)
     entry = entry_of(submission, request["entry"], reference.name, reference.arguments)
     dtypes = _dtypes(request["dtypes"])
     exercises = own_exercises(entry, reference, submission, request["shapes"], dtypes, promise, seed)
-    with judged(file, scratch, exercises, reference, promise.approximates, how) as found:
-        told = _told(found, file, promise)
+    if request.get("time"):
+        timed_data(exercises[0], request["time"], seed)  # a line that states no call is told before all else
+    return Asked(files.file, reference, promise, entry, exercises, how)
+
+
+def _judged(request: dict, seed: int, scratch: Path) -> dict:
+    one = asked(request, seed)
+    with judged(one.file, scratch, one.exercises, one.reference, one.promise.approximates, one.how) as found:
+        told = _told(found, one.file, one.promise)
         told["more"] = _more(found, request)
     drawn = {
         "calls": found.calls,
-        "dtypes": [short_name(one.dtype) for one in exercises],
-        "sizes": drawn_words(exercises[0]),
-        "layouts": _layouts(promise),
+        "dtypes": [short_name(own.dtype) for own in one.exercises],
+        "sizes": drawn_words(one.exercises[0]),
+        "layouts": _layouts(one.promise),
     }
-    named = {"file": str(file), "reference": str(files.reference)}
-    return told | named | {"entry": entry, "drawn": drawn, "target": target}
+    named = {"file": str(one.file), "reference": str(one.reference.path), "entry": one.entry}
+    if told["outcome"] == RIGHT and request.get("time"):
+        told["speed"] = speed = speed_of({**request, "seed": seed})
+        if "wrong" in speed:
+            told |= {"outcome": WRONG, "sentences": [speed["wrong"]], "cause": str(Cause.WRONG_WHILE_TIMED),
+                     "case": speed["case"], "next": f"judge {one.file.name} with --thorough."}  # fmt: skip
+    return told | named | {"drawn": drawn, "target": request["target"] or DEFAULT_TARGET}
 
 
-def _of_unreadable(file: Path, submission: Submission, failure: Failure, target: str) -> dict:
+def _of_unreadable(file: Path, submission: Submission, failure: Failure, target: str) -> CannotJudge:
     """Returns what is told of a file that cannot be read as Python."""
     verdict = file_failure(failure, submission, Exercise("", lambda x: x, "exact", 0))
     told = [f"There is no file {file}."] if verdict.id in (Cause.MISSING, Cause.NO_FILE) else verdict.lines
     place = f"{file.name}:{verdict.line}" if verdict.line else file.name
-    return {
-        "outcome": NOT_JUDGED,
-        "sentences": told,
-        "cause": verdict.id,
-        "line": verdict.line,
-        "next": "name the file that holds the kernel."
-        if verdict.id in NO_TEXT
-        else f"edit {place}, and judge it again.",
-        "target": target,
-    }
+    next = "name the file that holds the kernel." if verdict.id in NO_TEXT else f"edit {place}, and judge it again."
+    return CannotJudge(told[0], next, sentences=told, cause=verdict.id, line=verdict.line, target=target)
 
 
 def _sandboxed(level: str) -> bool:

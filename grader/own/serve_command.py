@@ -15,6 +15,7 @@ from grader.own.warm_judge import WarmOwnJudge
 KINDS = {
     "file": (str,), "reference": (str,), "entry": (str,), "shapes": (str,), "dtypes": (list,), "promise": (dict, str),
     "target": (str,), "seed": (int,), "thorough": (bool,), "isolation": (str,), "tool": (str,), "program": (list,),
+    "time": (str,),
 }  # fmt: skip
 EXAMPLE = '{"id": 1, "file": "mykernel.py", "reference": "ref.py", "shapes": "M,N"}'
 ITEMS = {"program": int}  # what a list holds; others hold texts
