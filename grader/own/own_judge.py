@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -101,13 +101,17 @@ class OwnJudge(Judge):
 
 @dataclass(kw_only=True)
 class OwnDrawn(DrawnUse):
-    """The drawn calls of an exercise in one dtype."""
+    """The drawn calls of an exercise in one dtype. They are drawn once: to look for calls toward the branches of the
+    file takes up to a third of a verdict's time."""
 
     exercise: Exercise
     stated: StatedPromise
+    _drawn: DrawnTrials | None = field(default=None, init=False, repr=False)
 
     def drawn_trials(self, judge: Judge) -> DrawnTrials:
-        return DrawnTrials(self.exercise, judge.run, self.test, self.stated)
+        if self._drawn is None:
+            self._drawn = DrawnTrials(self.exercise, judge.run, self.test, self.stated)
+        return self._drawn
 
 
 @dataclass(kw_only=True)
