@@ -21,7 +21,7 @@ MOST_SEED = (1 << 63) - 1
               help="a file with one function in torch: what the kernel has to compute")  # fmt: skip
 @click.option("--entry", default="", metavar="NAME", help="the function that launches, where FILE has several")
 @click.option("--shapes", default="", metavar="LINE",
-              help='shapes of the arguments, and sizes: "M,K K,N; M=1..300 K=1..200 N=1..300"')  # fmt: skip
+              help='a word for each argument, then sizes: "M,K K,N =0.5; M=1..300 K=1..200 N=1..300"')  # fmt: skip
 @click.option("--dtypes", default="", metavar="LIST", help="fp32 unless you say more: fp32,fp16,bf16")
 @click.option("--promise", type=click.Path(path_type=Path), metavar="FILE.toml",
               help="what else the kernel is for: in_place, out, any_strides, positive, nan, only_kernels, "
@@ -42,7 +42,7 @@ def judge(
     time: str, seed: int | None, thorough: bool, isolation: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Judges the kernel in FILE against a function of torch, without a GPU: values, memory, races between programs,
-    and machine code. Exit status: 0 right, 1 wrong, 2 not judged.
+    and machine code. Exit status: 0 right, 1 wrong, 2 not judged. docs/own_kernels.md says more.
 
     \b
     Example:  course judge mykernel.py --reference ref.py --shapes "M,N; M=1..70 N=1..2100"

@@ -28,6 +28,10 @@ class RestsOn(Sentence):
         '--promise, as in_place = ["{name}"]; out = ["{name}"] if it only fills it.'
     )
     ONLY_KERNELS = "It rests on only_kernels = true in the promise: without that line, the kernel is not judged."
+    DIGITS = (
+        "It rests on losing no more digits than a multiple of what torch loses: where these may be lost, approximates = "
+        "1e-4 in a file for --promise allows errors of this share of the largest value."
+    )
     ANY_STRIDES = (
         "It rests on any_strides in the promise: each call that failed has a tensor that is not contiguous. Without "
         "that line all are."
@@ -53,8 +57,8 @@ def rests_on(verdict: Verdict, promise: OwnPromise, failed: Sequence[Trial]) -> 
         return [RestsOn.CHANGED(name=name)]
     if verdict.id == Cause.WRONG_RESULT_TYPE:
         return [RestsOn.EXPECTED()]
-    told = []
-    if promise.any_strides and _all(failed, _is_strided):
+    told = [RestsOn.DIGITS()] if verdict.id == Cause.LOW_PRECISION else []
+    if promise.any_strides and _all(failed, is_strided):
         told.append(RestsOn.ANY_STRIDES())
     if promise.nan and _all(failed, _is_unusual):
         told.append(RestsOn.NAN())
@@ -84,7 +88,8 @@ def _all(failed: Sequence[Trial], holds: Callable[[Data, torch.dtype], bool]) ->
     )
 
 
-def _is_strided(one: Data, dtype: torch.dtype) -> bool:
+def is_strided(one: Data, dtype: torch.dtype) -> bool:
+    """Returns whether a tensor is not contiguous. `dtype`: of the run."""
     return not one.shape_on("meta", dtype).is_contiguous()
 
 

@@ -17,6 +17,7 @@ from grader.judging.judge import Judge
 from grader.numerics.arguments import without_values
 from grader.numerics.data_sets import Data, short_name
 from grader.own.promise_file import OwnPromise
+from grader.own.rests_on import is_strided
 from grader.processes.faults import ChildEnded
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.nodes import covers
@@ -28,6 +29,7 @@ OF_A_CALL = (Cause.PROCESS_EXIT, Cause.GARBLED, Cause.LEFT_BEHIND, Cause.CRASH, 
 OF_SIZE = (Cause.TIME_LIMIT, Cause.GRID, Cause.MEMORY)
 OF_TORCH = 2  # sentences about an operation of torch in an exercise, where it is a mistake
 WITHOUT_TORCH = "let the caller do what {place} does with torch, and hand its result over as an argument"
+OR_CONTIGUOUS = "; or take any_strides out of the promise, since a contiguous tensor needs no copy."
 FLOATS = ("float32", "float16", "bfloat16")  # dtypes that a refused one is exchanged for
 
 
@@ -58,7 +60,9 @@ def unjudged(verdict: Verdict, judge: Judge, trial: Trial | None, promise: OwnPr
     place = f"{file}:{verdict.line}" if verdict.line else file
     if verdict.kind == "refused":
         said = LeftUnjudged.TORCH(file=file, line=verdict.line, entry=judge.exercise.entry)
-        return None if promise.only_kernels else Unjudged(f"{WITHOUT_TORCH.format(place=place)}.", said, OF_TORCH)
+        or_else = OR_CONTIGUOUS if trial is not None and promise.any_strides and _has_views(trial) else "."
+        next = WITHOUT_TORCH.format(place=place) + or_else
+        return None if promise.only_kernels else Unjudged(next, said, OF_TORCH)
     if verdict.id == Cause.NOT_KNOWN:
         return Unjudged(f"write {place} with functions of tl, or judge the rest of the kernel without it.")
     if verdict.id in OF_SIZE or any(said.sentence is Failures.ENDLESS for said in verdict.said):
@@ -76,6 +80,10 @@ def unjudged(verdict: Verdict, judge: Judge, trial: Trial | None, promise: OwnPr
     if verdict.id == Cause.DOES_NOT_COMPILE:
         return _of_dtype(verdict, judge, trial, file)
     return None
+
+
+def _has_views(trial: Trial) -> bool:
+    return any(isinstance(one, Data) and is_strided(one, trial.dtype) for one in trial.data)
 
 
 def _error(judge: Judge, trial: Trial) -> Failure | None:

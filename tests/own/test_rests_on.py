@@ -46,6 +46,8 @@ def test_what_allocates_fills_or_changes_nothing_is_judged(tmp_path, old, new):
         (DOUBLED + "    return x\n", "def double_(x):\n    return x * 2\n", "N; N=1..90", {}, 'as in_place = ["x"]'),
         (MENDED.replace("x > 0, x, x * slope", "x == x, tl.where(x > 0, x, x * slope), 0.0"), REFERENCE,
          "N; N=1..90", {"nan": True}, "It rests on nan = true in the promise"),
+        (ROWS.replace("dtype=tl.float32", "dtype=tl.float16").replace(".to(tl.float32)", ".to(tl.float16)"), MEAN,
+         "M,N; M=1..20 N=1..150", {}, "approximates = 1e-4"),
         (ROWS.replace("(x.shape[0],)](", "(max(1, x.shape[0]),)]("), MEAN, "M,N; M=0..20 N=1..90", {},
          "It rests on tensors being empty"),
     ],
@@ -59,3 +61,9 @@ def test_a_refusal_that_needs_no_promise_names_none(tmp_path):
     wrong = ROWS.replace("/ N)", "/ BLOCK)")
     found = judged(tmp_path, wrong, MEAN, "M,N; M=0..20 N=1..90", promise={"any_strides": True, "nan": True})
     assert found.outcome == WRONG and not any("rests on" in said for said in found.sentences), found.sentences
+
+
+def test_a_copy_that_views_alone_need_is_told_with_the_promise_that_asks_for_views(tmp_path):
+    copies = MENDED.replace("    n = ", "    x = x.contiguous()\n    n = ")
+    found = judged(tmp_path, copies, REFERENCE, "M,N; M=1..5 N=1..90", promise={"any_strides": True})
+    assert found.outcome == NOT_JUDGED and "take any_strides out of the promise" in found.next, found.sentences
