@@ -29,8 +29,8 @@ class RestsOn(Sentence):
     )
     ONLY_KERNELS = "It rests on only_kernels = true in the promise: without that line, the kernel is not judged."
     DIGITS = (
-        "It rests on losing no more digits than a multiple of what torch loses: where these may be lost, approximates = "
-        "1e-4 in a file for --promise allows errors of this share of the largest value."
+        "It rests on losing no more digits than a multiple of what torch loses: where these may be lost, "
+        "approximates = 1e-4 in a file for --promise allows errors of this share of the largest value."
     )
     ANY_STRIDES = (
         "It rests on any_strides in the promise: each call that failed has a tensor that is not contiguous. Without "
