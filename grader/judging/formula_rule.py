@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from grader.course.trial import Trial
-from grader.explain.exact_runs import no_exact_run
+from grader.explain.exact_runs import Formula, no_exact_run
 from grader.explain.values import value_verdict
 from grader.explain.verdict import PASS, Verdict
 from grader.judging.in_interpreter import Interpreted
@@ -18,16 +18,9 @@ from grader.numerics.arguments import Argument, exact
 from grader.numerics.bounds import RoundingModel
 from grader.numerics.comparison import compare
 from grader.numerics.torchs_rounding import FORMULA, OfTheLargest, largest
-from grader.sentences import Said, Sentence
+from grader.sentences import Said
 from grader.ttir.exact_text import NoExactRun
 from grader.wire.reply import Reply
-
-
-class Formula(Sentence):
-    OTHER = (
-        "Rounding hides it, and it is another formula: where nothing is rounded, {name} is off by up to {share:.2g} of "
-        "its largest value, {dtype}."
-    )
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from grader.own.judgement import RIGHT, WRONG, Judgement
-from grader.own.speed import speed_words
+from grader.own.own_speed import speed_words
 from grader.processes.bubblewrap import LEVELS, LIMITS
 from grader.wire.printable import one_line
 

@@ -28,9 +28,9 @@ from grader.own.looked_into import explained, traced
 from grader.own.own_exercise import OwnExercise, drawn_words, own_exercises
 from grader.own.own_judge import OwnVerdict, OwnWay, judged
 from grader.own.own_reference import OwnReference, read_reference
+from grader.own.own_speed import speed_of
 from grader.own.promise_file import OwnPromise, promise_of, read_promise
 from grader.own.rests_on import rests_on
-from grader.own.speed import speed_of
 from grader.own.stated_files import stated_files
 from grader.own.stated_shapes import DTYPES
 from grader.own.timed_call import timed_data

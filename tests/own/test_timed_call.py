@@ -11,7 +11,7 @@ from grader.gpu.device import Device, device_here
 from grader.numerics.data_sets import Data
 from grader.own.judgement import NOT_JUDGED, RIGHT
 from grader.own.own_process import asked
-from grader.own.speed import speed_words
+from grader.own.own_speed import speed_words
 from grader.own.timed_call import anchor_of, timed_data
 from tests.own.test_own_kernels import MENDED, REFERENCE, judged
 
