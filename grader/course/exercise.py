@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from grader.numerics.bounds import Bound
 
 
+TORCH = "torch"  # a bound
+
+
 class Example:
     """A call small enough to be looked at element by element: data sets, and block sizes that cut them into tiles."""
 
@@ -45,7 +48,8 @@ class Exercise:
     this very argument. updates: arguments that are changed in place, whether they are returned or not; as results they
     come after the returned results. No other argument may change. unread: updated arguments that only get other values
     in some places: a call has no need to read them.
-    bound: how much rounding a right kernel may show: "bits", "exact", or a RoundingModel.
+    bound: how much rounding a right kernel may show: "bits", "exact", a RoundingModel, or "torch": a multiple of what
+    torch's own run of the reference errs, and then the formula has to be right where nothing is rounded.
     time_limit: seconds of a core for one call in the interpreter. example: what `course programs` shows.
     cut: the part of each input that a part of the result depends on, for samples of large calls: "a[m, :], b[:, n] ->
     c[m, n]". Dimensions with a letter are cut, dimensions with a colon are whole; see grader/course/cut.py.
@@ -90,10 +94,17 @@ class Exercise:
         names = [result.name for result in self.returned]
         return (*self.returned, *(Result(name) for name in self.updates if name not in names))
 
-    @property
+    @cached_property
     def bounds(self) -> dict[str, Bound]:
-        """The bound of each result, by the result's name."""
-        return {result.name: result.bound or self.bound for result in self.results}
+        """The bound of each result, by the result's name; "torch" is a model here."""
+        return {one.name: self._bound(place, one.bound or self.bound) for place, one in enumerate(self.results)}
+
+    def _bound(self, place: int, stated: Bound) -> Bound:
+        if stated != TORCH:
+            return stated
+        from grader.numerics.torchs_rounding import of_torchs_run  # which imports torch
+
+        return of_torchs_run(self.reference, place)
 
     @property
     def written(self) -> list[str]:

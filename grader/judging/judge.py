@@ -23,6 +23,7 @@ from grader.gpu.lock import GpuBusy
 from grader.gpu.plan import BadPlan, PackedPlan
 from grader.judging import amd_code, on_gpu
 from grader.judging.early_failures import Unpromised, not_ended, refused_call
+from grader.judging.formula_rule import InterpretedByFormula
 from grader.judging.in_interpreter import Interpreted
 from grader.judging.in_samples import PROGRAMS, sampled, wrong_in_a_sample
 from grader.judging.likely_causes import LikelyCauses
@@ -50,7 +51,8 @@ class Judge:
 
     def __post_init__(self) -> None:
         self.speed = MeasuredSpeed(self.exercise, self.run, self.launch_plan)
-        self.interpreted = Interpreted(self.run)
+        derived = all(isinstance(one, str) or one.in_dtype is None for one in self.exercise.bounds.values())
+        self.interpreted = Interpreted(self.run) if derived else InterpretedByFormula(self.run)
         self.suspects = LikelyCauses(self.run)
 
     def begin(self, uses: list[Use]) -> None:

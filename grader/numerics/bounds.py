@@ -38,13 +38,14 @@ class RoundingModel:
     right kernel converts to the output's dtype on its way. terms: returns what a rounding on the way is relative to,
     where that is not the result: for a sum it is the sum of its |terms|. held: returns how many numbers the functions
     keep at a time besides the inputs, from the shapes of the tensor arguments, where that is more than a few copies of
-    the inputs.
+    the inputs. in_dtype: returns the model for results of a dtype, where it depends on that.
     """
 
     arithmetic: Callable[..., torch.Tensor]
     conversion: Callable[..., tuple[torch.Tensor, torch.Tensor]] | None = None
     terms: Callable[..., torch.Tensor] | None = None
     held: Callable[..., int] | None = None
+    in_dtype: Callable[[torch.dtype], RoundingModel] | None = None
 
 
 Bound = str | RoundingModel  # of a result: a name of numerics/roundoff.py where no rounding is allowed for, or a model
@@ -60,6 +61,8 @@ def tolerance(
     """
     if isinstance(bound, str):
         return torch.zeros_like(ref)
+    if bound.in_dtype is not None:
+        bound = bound.in_dtype(dtype)
     accumulated = bound.arithmetic(ref, *inputs).mul_(share)
     allowed = accumulated.add_(ref.abs(), alpha=1.25 * UNIT_ROUNDOFF[dtype]).add_(ETA[dtype])
     if bound.conversion is not None:

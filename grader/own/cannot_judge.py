@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from grader.wire.printable import one_line
 
 MOST_MESSAGE = 160  # characters of what Python or torch says
 
 
 class CannotJudge(RuntimeError):
-    """Says why the judge cannot judge what it was given. `next`: what to do about it."""
+    """Says why the judge cannot judge what it was given. `next`: what to do about it. `more`: other fields of the
+    judgement."""
 
-    def __init__(self, said: str, next: str) -> None:
+    def __init__(self, said: str, next: str, **more: Any) -> None:
         super().__init__(f"{said} Next: {next}")
-        self.said, self.next = said, next
+        self.said, self.next, self.more = said, next, more
 
 
 def message_of(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ def in_torch(run: Run, trial: Trial, verdict: Verdict, file: Path) -> list[str]:
     """Returns the lines; none where a tensor is made in a way that no few lines of torch can repeat."""
     module, entry = file.stem, trial.exercise.entry
     names = trial.arguments
-    if not module.isidentifier() or module in names or entry in names or RESULT in names:
+    if not module.isidentifier() or keyword.iskeyword(module) or module in names or entry in names or RESULT in names:
         return []
     inputs = run.inputs(trial)
     made = [_made(run, trial, place, recipe, inputs[place]) for place, recipe in enumerate(trial.data)]

@@ -20,11 +20,11 @@ from grader.course.trial import trial_of
 from grader.numerics.arguments import Argument, DataOrNumber, exact, made
 from grader.numerics.bounds import RoundingModel
 from grader.numerics.data_sets import Data, indices, normal, output, uniform, unusual
+from grader.numerics.torchs_rounding import RoundingOfTorch
 from grader.own.cannot_judge import CannotJudge
-from grader.own.own_reference import OwnReference
+from grader.own.own_reference import LIMIT, OwnReference, TookTooLong, within
 from grader.own.promise_file import OwnPromise
 from grader.own.stated_shapes import NAME, StatedArgument, arguments_of, sizes_of_line
-from grader.own.torchs_rounding import RoundingOfTorch
 from grader.submission.text import Submission
 from grader.submission.whole_numbers import whole_numbers
 from grader.wire.reply import DTYPES
@@ -194,7 +194,13 @@ def _refuse_large(name: str, shape: Sequence[int]) -> None:
 
 def _made_by(reference: OwnReference, name: str, function: Any) -> list:
     try:
-        return list(function())
+        with within(LIMIT):
+            return list(function())
+    except TookTooLong:
+        raise CannotJudge(
+            f"{name}() in {reference.path.name} has not come to its end after {LIMIT} s of a core.",
+            "let it make smaller tensors.",
+        ) from None
     except (Exception, SystemExit) as error:
         raise CannotJudge(
             f"{name}() in {reference.path.name} fails: {type(error).__name__}: {error}.", "mend it."
@@ -333,7 +339,7 @@ def _exercise(
     unknown = Exercise(entry, function, "exact", 0, dtypes=(dtype,))
     given = trial_of(unknown, "first", data, dtype).inputs(seed)
     found, again = reference.exactly(*exact(given)), reference.exactly(*exact(given))
-    if not all(_same(one, other) for one, other in zip(found, again, strict=True)):
+    if len(found) != len(again) or not all(map(_same, found, again)):
         raise CannotJudge(
             f"The reference {reference.name} gives other results when it is called again with the same arguments.",
             "take out what is random, or what it keeps from call to call.",
@@ -341,7 +347,7 @@ def _exercise(
     written = reference.as_written(*given)
     names = _names_of_results(reference, promise, len(found))
     dtypes = [one.dtype if isinstance(one, torch.Tensor) else None for one in given]
-    model = RoundingOfTorch(reference, (), dtypes, DTYPES[dtype], promise.approximates)
+    model = RoundingOfTorch(reference.as_written, reference.exactly, (), DTYPES[dtype], dtypes, promise.approximates)
     results = [
         _result(name, one, dtype, reference, replace(model, places=(place,)))
         for place, (name, one) in enumerate(zip(names, written))

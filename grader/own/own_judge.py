@@ -1,9 +1,10 @@
-"""Judges one's own kernel as a learner's is judged, with two rules of its own for values: see torchs_rounding.py."""
+"""Judges one's own kernel as a learner's is judged, with the two rules for values of numerics/torchs_rounding.py."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,26 +17,22 @@ from grader.course.trial import Trial, trial_of
 from grader.explain.causes import Cause
 from grader.explain.compiled_code import Expectations
 from grader.explain.evidence import Compared
-from grader.explain.exact_runs import no_exact_run
-from grader.explain.values import value_verdict
 from grader.explain.verdict import FAIL, PASS, Verdict
 from grader.gpu.models import DEFAULT_MODEL
 from grader.judging.drawn_trials import DrawnTrials
-from grader.judging.in_interpreter import Interpreted
+from grader.judging.formula_rule import InterpretedByFormula
 from grader.judging.judge import Judge
 from grader.judging.run import Run
 from grader.judging.uses import CheckUse, CompiledUse, DrawnUse, Use
-from grader.numerics.arguments import Argument, exact
-from grader.numerics.bounds import RoundingModel
-from grader.numerics.comparison import compare
+from grader.numerics.arguments import Argument
 from grader.numerics.data_sets import Data
+from grader.numerics.torchs_rounding import FEW, FORMULA
+from grader.own.open_steps import OpenSteps
 from grader.own.own_exercise import OwnExercise
 from grader.own.own_reference import OwnReference
-from grader.own.torchs_rounding import FEW, FORMULA, OfTheLargest, OpenSteps, largest
-from grader.sentences import Said, Sentence
+from grader.sentences import Sentence
 from grader.session.grading import Grading, TestResult
 from grader.session.session import THOROUGH
-from grader.ttir.exact_text import NoExactRun
 from grader.wire.messages import GpuModel
 from grader.wire.reply import Reply
 
@@ -49,10 +46,6 @@ VALUES, MACHINE_CODE = "values and memory", "machine code"
 
 
 class OwnFormula(Sentence):
-    OTHER = (
-        "Rounding hides it, and it is another formula: where nothing is rounded, {name} is off by up to {share:.2g} of "
-        "its largest value, {dtype}."
-    )
     APPROXIMATES = (
         "If it approximates on purpose, say by how much: here approximates = {share:.0e}, in a file for --promise, "
         "would do."
@@ -60,18 +53,22 @@ class OwnFormula(Sentence):
 
 
 @dataclass
-class OwnInterpreted(Interpreted):
-    """Judges a call by both rules. `without_exact`: why calls had no exact run, so that rounding alone judged them."""
+class OwnInterpreted(InterpretedByFormula):
+    """Judges a call by both rules. `approximates`: on purpose, as a share of the largest value."""
 
     approximates: float = 0.0
     open_steps: OpenSteps | None = None
-    without_exact: list[Said] = field(default_factory=list)
 
-    def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
-        verdict, first = super().verdict(trial, inputs, twice, **options)
-        if verdict.outcome == PASS:
-            verdict = self._of_formula(trial, inputs, first) or verdict
-        return verdict, first
+    @property
+    def share(self) -> float:
+        return max(FORMULA, self.approximates)
+
+    def of_formula(self, trial: Trial, inputs: list[Argument], first: Reply) -> Verdict | None:
+        verdict = super().of_formula(trial, inputs, first)
+        if verdict is not None and verdict.kind == "values":
+            share = 2 * float(str(verdict.said[0].evidence["share"]))
+            verdict.said.append(OwnFormula.APPROXIMATES(share=share))
+        return verdict
 
     def _compared(self, trial: Trial, inputs: list[Argument], reply: Reply) -> list[Compared]:
         return [
@@ -89,36 +86,6 @@ class OwnInterpreted(Interpreted):
         error = torch.where(wrong, comparison.error, 0.0)
         return replace(evidence, comparison=replace(comparison, wrong=wrong, error=error))
 
-    def _of_formula(self, trial: Trial, inputs: list[Argument], first: Reply) -> Verdict | None:
-        """Returns the verdict on a call that is right within rounding, and wrong where nothing is rounded; or None."""
-        try:
-            ran = self.run.exact(trial, inputs)
-        except NoExactRun as why:
-            self.without_exact.append(no_exact_run(why))
-            return None
-        share = max(FORMULA, self.approximates)
-        bound = RoundingModel(OfTheLargest(share))
-        for evidence in self._compared(trial, inputs, first):
-            name, ref = evidence.wanted.name, evidence.comparison.ref
-            if not evidence.wanted.dtype.is_floating_point:
-                continue
-            comparison = compare(ran.outputs[name].double(), ref, bound, exact(inputs))
-            if comparison.right:
-                continue
-            of_exact_run = replace(
-                evidence, reply=replace(first, outputs=ran.outputs, writers=ran.writers), comparison=comparison,
-                right_results=[],
-                wanted=replace(evidence.wanted, dtype=torch.float64, bound=bound), exact_run=lambda: ran,
-            )  # fmt: skip
-            verdict = value_verdict(of_exact_run)
-            off = largest(comparison.out - ref) / (largest(ref) or 1.0)
-            told = OwnFormula.OTHER(name=name, share=off, dtype=str(trial.dtype).removeprefix("torch."))
-            verdict.said.insert(0, told)
-            if verdict.kind == "values":
-                verdict.said.append(OwnFormula.APPROXIMATES(share=2 * off))
-            return verdict
-        return None
-
 
 @dataclass
 class OwnJudge(Judge):
@@ -134,13 +101,17 @@ class OwnJudge(Judge):
 
 @dataclass(kw_only=True)
 class OwnDrawn(DrawnUse):
-    """The drawn calls of an exercise in one dtype."""
+    """The drawn calls of an exercise in one dtype. They are drawn once: to look for calls toward the branches of the
+    file takes up to a third of a verdict's time."""
 
     exercise: Exercise
     stated: StatedPromise
+    _drawn: DrawnTrials | None = field(default=None, init=False, repr=False)
 
     def drawn_trials(self, judge: Judge) -> DrawnTrials:
-        return DrawnTrials(self.exercise, judge.run, self.test, self.stated)
+        if self._drawn is None:
+            self._drawn = DrawnTrials(self.exercise, judge.run, self.test, self.stated)
+        return self._drawn
 
 
 @dataclass(kw_only=True)
@@ -195,11 +166,13 @@ class OwnVerdict:
     spills: list[str]
 
 
+@contextmanager
 def judged(
     file: Path, scratch: Path, exercises: Sequence[OwnExercise], reference: OwnReference, approximates: float,
     how: OwnWay,
-) -> OwnVerdict:  # fmt: skip
-    """Judges the kernel of a file in each dtype. `scratch`: a folder that is empty. Raises MachineFault."""
+) -> Iterator[OwnVerdict]:  # fmt: skip
+    """Judges the kernel of a file in each dtype, and keeps the processes of its run up to the end of the context, for
+    what asks further. `scratch`: a folder that is empty. Raises MachineFault."""
     rounds = THOROUGH if how.thorough else 1
     run = Run(folder_for(file, scratch), str(file), how.seed, how.model, how.sandboxed, rounds=rounds)
     judge = OwnJudge(exercises[0].exercise, run, approximates=approximates, open_steps=OpenSteps(reference))
@@ -223,9 +196,9 @@ def judged(
         grading.tests = len(grading.results)
         grading.conclude()
         grading.mend(THOROUGH_TRIES if how.thorough else TRIES)
+        yield OwnVerdict(grading, judge, len(run.history.right_trials) + len(run.history.failures), spills)
     finally:
         run.end()
-    return OwnVerdict(grading, judge, len(run.history.right_trials) + len(run.history.failures), spills)
 
 
 def _more(judge: OwnJudge, use: Use) -> list[Verdict]:

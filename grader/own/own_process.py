@@ -5,7 +5,9 @@ from __future__ import annotations
 import secrets
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,20 +17,24 @@ from grader.explain.causes import Cause
 from grader.explain.failures import file_failure
 from grader.explain.mend import MendedLine, is_mended
 from grader.explain.verdict import PASS, SKIPPED, Verdict
-from grader.explain.wrong_results import WrongResults
 from grader.gpu.models import DEFAULT_TARGET, MODELS
 from grader.numerics.arguments import DataOrNumber
 from grader.numerics.data_sets import Data, short_name
 from grader.own.cannot_judge import CannotJudge, message_of
 from grader.own.entry_of import entry_of
 from grader.own.in_torch import in_torch
-from grader.own.judgement import NOT_JUDGED, RIGHT, WRONG, Judgement
-from grader.own.own_exercise import drawn_words, own_exercises
+from grader.own.judgement import EXPLAIN, JUDGE, NOT_JUDGED, RIGHT, TRACE, WRONG, Judgement
+from grader.own.looked_into import explained, traced
+from grader.own.own_exercise import OwnExercise, drawn_words, own_exercises
 from grader.own.own_judge import OwnVerdict, OwnWay, judged
-from grader.own.own_reference import read_reference
+from grader.own.own_reference import OwnReference, read_reference
+from grader.own.own_speed import speed_of
 from grader.own.promise_file import OwnPromise, promise_of, read_promise
+from grader.own.rests_on import rests_on
 from grader.own.stated_files import stated_files
 from grader.own.stated_shapes import DTYPES
+from grader.own.timed_call import timed_data
+from grader.own.unjudged import unjudged
 from grader.processes import bubblewrap
 from grader.processes.faults import MachineFault
 from grader.submission.text import Submission, read_submission
@@ -36,14 +42,18 @@ from grader.wire.messages import Failure
 from grader.wire.printable import one_line
 
 RUN_DTYPES = ("float32", "float16", "bfloat16")  # that a kernel is judged in
-OF_THE_FILE = ("file", "refused")  # kinds of failures with which nothing is judged
-NO_VERDICT = (Cause.TIME_LIMIT, Cause.PROCESS_EXIT, Cause.GARBLED, Cause.LEFT_BEHIND, Cause.CRASH, Cause.NOT_KNOWN)
 NO_TEXT = (Cause.MISSING, Cause.NO_FILE, Cause.UNREADABLE)
 MOST_NOTES = 8
 
 
 def judgement_of(request: dict) -> Judgement:
     """Returns the judgement that a request of `judgement.judge` asks for."""
+    return Judgement(**answer_of(request))
+
+
+def answer_of(request: dict) -> dict[str, Any]:
+    """Returns the fields of the judgement that a request asks for; then those of its `tool`, where the kernel came so
+    far that there is something to tell."""
     began, seed = time.monotonic(), request["seed"]
     seed = secrets.randbits(31) if seed is None else seed
     known = {"file": request["file"], "reference": request["reference"], "seed": seed}
@@ -51,7 +61,7 @@ def judgement_of(request: dict) -> Judgement:
         with tempfile.TemporaryDirectory() as scratch:
             found = _judged(request, seed, Path(scratch))
     except CannotJudge as why:
-        found = {"outcome": NOT_JUDGED, "sentences": [why.said], "next": why.next}
+        found = {"outcome": NOT_JUDGED, "sentences": [why.said], "next": why.next} | why.more
     except MachineFault as fault:
         found = {"outcome": NOT_JUDGED, "sentences": [f"{fault}."], "next": "course doctor"}
     except Exception as error:  # a fault of the judge: the caller gets a sentence, and no traceback
@@ -59,7 +69,8 @@ def judgement_of(request: dict) -> Judgement:
         found = {"outcome": NOT_JUDGED, "sentences": [said], "next": "course doctor; this is no mistake of yours."}
     seconds = round(time.monotonic() - began, 2)
     found["sentences"] = [one_line(said) for said in found["sentences"]]
-    return Judgement(**(known | {"seconds": seconds} | found))
+    more = found.pop("more", {})
+    return Judgement(**(known | {"seconds": seconds} | found)).to_json() | more
 
 
 def _place_of(error: BaseException) -> str:
@@ -69,7 +80,20 @@ def _place_of(error: BaseException) -> str:
     return f" at {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame is not None else ""
 
 
-def _judged(request: dict, seed: int, scratch: Path) -> dict:
+@dataclass(frozen=True)
+class Asked:
+    """What a request asks to be judged, read and found to fit together."""
+
+    file: Path
+    reference: OwnReference
+    promise: OwnPromise
+    entry: str
+    exercises: list[OwnExercise]
+    how: OwnWay
+
+
+def asked(request: dict, seed: int) -> Asked:
+    """Returns what a request asks for. Raises CannotJudge."""
     torch.set_num_threads(1)
     target = request["target"] or DEFAULT_TARGET
     if target not in MODELS:
@@ -80,41 +104,45 @@ def _judged(request: dict, seed: int, scratch: Path) -> dict:
     how = OwnWay(seed, MODELS[target], request.get("thorough", False), sandboxed)
     files = stated_files(request)
     promise = _promise(files.promise)
-    file = files.file
-    submission = read_submission(file)
+    submission = read_submission(files.file)
     reference = read_reference(files.reference, promise.changed)
     if submission.failure is not None:
-        return _of_unreadable(file, submission, submission.failure, target)
+        raise _of_unreadable(files.file, submission, submission.failure, target)
     entry = entry_of(submission, request["entry"], reference.name, reference.arguments)
     dtypes = _dtypes(request["dtypes"])
     exercises = own_exercises(entry, reference, submission, request["shapes"], dtypes, promise, seed)
-    found = judged(file, scratch, exercises, reference, promise.approximates, how)
-    told = _told(found, file)
+    if request.get("time"):
+        timed_data(exercises[0], request["time"], seed)  # a line that states no call is told before all else
+    return Asked(files.file, reference, promise, entry, exercises, how)
+
+
+def _judged(request: dict, seed: int, scratch: Path) -> dict:
+    one = asked(request, seed)
+    with judged(one.file, scratch, one.exercises, one.reference, one.promise.approximates, one.how) as found:
+        told = _told(found, one.file, one.promise)
+        told["more"] = _more(found, request)
     drawn = {
         "calls": found.calls,
-        "dtypes": [short_name(one.dtype) for one in exercises],
-        "sizes": drawn_words(exercises[0]),
-        "layouts": _layouts(promise),
+        "dtypes": [short_name(own.dtype) for own in one.exercises],
+        "sizes": drawn_words(one.exercises[0]),
+        "layouts": _layouts(one.promise),
     }
-    named = {"file": str(file), "reference": str(files.reference)}
-    return told | named | {"entry": entry, "drawn": drawn, "target": target}
+    named = {"file": str(one.file), "reference": str(one.reference.path), "entry": one.entry}
+    if told["outcome"] == RIGHT and request.get("time"):
+        told["speed"] = speed = speed_of({**request, "seed": seed})
+        if "wrong" in speed:
+            told |= {"outcome": WRONG, "sentences": [speed["wrong"]], "cause": str(Cause.WRONG_WHILE_TIMED),
+                     "case": speed["case"], "next": f"judge {one.file.name} with --thorough."}  # fmt: skip
+    return told | named | {"drawn": drawn, "target": request["target"] or DEFAULT_TARGET}
 
 
-def _of_unreadable(file: Path, submission: Submission, failure: Failure, target: str) -> dict:
+def _of_unreadable(file: Path, submission: Submission, failure: Failure, target: str) -> CannotJudge:
     """Returns what is told of a file that cannot be read as Python."""
     verdict = file_failure(failure, submission, Exercise("", lambda x: x, "exact", 0))
     told = [f"There is no file {file}."] if verdict.id in (Cause.MISSING, Cause.NO_FILE) else verdict.lines
     place = f"{file.name}:{verdict.line}" if verdict.line else file.name
-    return {
-        "outcome": NOT_JUDGED,
-        "sentences": told,
-        "cause": verdict.id,
-        "line": verdict.line,
-        "next": "name the file that holds the kernel."
-        if verdict.id in NO_TEXT
-        else f"edit {place}, and judge it again.",
-        "target": target,
-    }
+    next = "name the file that holds the kernel." if verdict.id in NO_TEXT else f"edit {place}, and judge it again."
+    return CannotJudge(told[0], next, sentences=told, cause=verdict.id, line=verdict.line, target=target)
 
 
 def _sandboxed(level: str) -> bool:
@@ -138,10 +166,18 @@ def _dtypes(stated: list[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _more(found: OwnVerdict, request: dict) -> dict[str, Any]:
+    """Returns what a request asks for besides the judgement."""
+    tool = request.get("tool", JUDGE)
+    if tool == EXPLAIN:
+        return explained(found)
+    return traced(found, request.get("program") or ()) if tool == TRACE else {}
+
+
 # ---- what is told ----------------------------------------------------------------------------------------------------
 
 
-def _told(found: OwnVerdict, file: Path) -> dict:
+def _told(found: OwnVerdict, file: Path, promise: OwnPromise) -> dict:
     grading = found.grading
     worst = grading.diagnosis
     notes = _notes(found)
@@ -156,44 +192,43 @@ def _told(found: OwnVerdict, file: Path) -> dict:
             }
         return {"outcome": RIGHT, "sentences": ["Right."], "next": "", "notes": notes}
     verdict = worst.verdict
-    not_judged = verdict.kind in OF_THE_FILE or verdict.id in NO_VERDICT
     trial = grading.run.history.trial_of(verdict)
-    return {
-        "outcome": NOT_JUDGED if not_judged else WRONG,
-        "sentences": [*_sentences(verdict, grading.edits), *_also(verdict)],
+    if (why := unjudged(verdict, found.judge, trial, promise)) is not None and why.said is not None:
+        verdict.said[: why.instead_of] = [why.said]
+    if why is None:
+        verdict.said += rests_on(verdict, promise, [one for one, _ in grading.run.history.failures])
+    told = {
+        "outcome": WRONG if why is None else NOT_JUDGED,
+        "sentences": _sentences(verdict, grading.edits),
         "said": [one.to_json() for one in verdict.said], "cause": str(verdict.id), "line": verdict.line,
-        "next": _next(verdict, file), "case": verdict.case, "call": _call(trial) if trial is not None else [],
-        "in_torch": in_torch(grading.run, trial, verdict, file) if trial is not None else [],
-        "edits": list(grading.edits), "notes": notes,
+        "next": _next(verdict, file) if why is None else why.next, "notes": notes,
     }  # fmt: skip
+    if trial is not None and verdict.kind != "file":
+        told |= {"case": _case(verdict, trial), "call": _call(trial)}
+    if why is None and trial is not None:
+        told |= {"in_torch": in_torch(grading.run, trial, verdict, file), "edits": _edits(verdict, grading.edits)}
+    return told
+
+
+def _case(verdict: Verdict, trial: Trial) -> str:
+    """Returns the failing call in words. A single argument has no name there, since learners know it."""
+    return f"{trial.arguments[0]} {verdict.case}" if len(trial.data) == 1 else verdict.case
 
 
 def _sentences(verdict: Verdict, edits: list[str]) -> list[str]:
     """Returns the sentences of a verdict, with the edit that mends its line, which a report for learners keeps back."""
-    told = [edit for edit in edits if edit not in verdict.lines][:1]
+    told = _edits(verdict, edits)[:1]
     kept = [one for one in verdict.said if not (told and isinstance(one.sentence, MendedLine))]
     return [one.text for one in kept] + told
 
 
-def _also(verdict: Verdict) -> list[str]:
-    """Returns what a verdict leaves open that was made for learners, to whom the reference is the statement."""
-    if any(one.sentence is WrongResults.STRIDES for one in verdict.said):
-        return ["Where callers may get it so, strided_results = true in a file for --promise takes this back."]
-    if verdict.id == Cause.WRONG_RESULT_TYPE:
-        return ["What is expected is what the reference returns, in this call."]
-    if verdict.kind == "refused":
-        return ["The judge carries kernels out, and no operations of torch: so it cannot judge this function as it is."]
-    return []
+def _edits(verdict: Verdict, told: list[str]) -> list[str]:
+    """Returns the edits alone: the line as it stands is told with them."""
+    return [one for one in told if one not in verdict.lines]
 
 
 def _next(verdict: Verdict, file: Path) -> str:
     place = f"{file.name}:{verdict.line}" if verdict.line else file.name
-    if verdict.kind == "refused":
-        return f"let the caller do what {place} does with torch, and hand its result over as an argument."
-    if verdict.id == Cause.NOT_KNOWN:
-        return f"write {place} with functions of tl, or judge the rest of the kernel without it."
-    if verdict.id == Cause.TIME_LIMIT:
-        return "state smaller shapes with --shapes, or look for a loop that does not end."
     shows_there = verdict.line and verdict.kind in ("memory", "error") and not is_mended(verdict)
     where = "or what leads to it" if shows_there else "and judge it again"
     return f"edit {place}, {where}."

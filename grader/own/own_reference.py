@@ -27,7 +27,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from grader.numerics.arguments import Argument
-from grader.numerics.roundoff import UNIT_ROUNDOFF
+from grader.numerics.torchs_rounding import as_written
 from grader.own.cannot_judge import CannotJudge, message_of
 from grader.wire.printable import one_line
 
@@ -70,22 +70,26 @@ class OwnReference:
         return [one.double() if one.is_floating_point() else one for one in found]
 
     def as_written(self, *arguments: Argument) -> list[torch.Tensor]:
-        """Returns what torch computes in the dtypes of these arguments. Where torch has no such operation in a dtype of
-        16 bits, it computes in fp32 and rounds after each step, and results are in fp32."""
-        try:
-            return self._results(arguments)
-        except CannotJudge:
-            self.is_widened = True
-            with _RoundingTo(_coarsest(arguments)):
-                return self._results([_in_fp32(one) for one in arguments])
+        """Returns what torch computes in the dtypes of these arguments, or in fp32 where torch has no such operation in
+        a dtype of 16 bits: see `torchs_rounding.as_written`. Raises CannotJudge."""
+        tries = 0
+
+        def results(*given: Argument) -> list[torch.Tensor]:
+            nonlocal tries
+            tries += 1
+            return self._results(given)
+
+        found = as_written(results, *arguments)
+        self.is_widened |= tries > 1
+        return found
 
     def _results(self, arguments: Sequence[Argument]) -> list[torch.Tensor]:
         given = [one.clone() if isinstance(one, torch.Tensor) else one for one in arguments]
         before = [one.clone() if isinstance(one, torch.Tensor) else one for one in arguments]
         try:
-            with torch.no_grad(), _within(LIMIT):
+            with torch.no_grad(), within(LIMIT):
                 returned = self.function(*given)
-        except _TookTooLong:
+        except TookTooLong:
             raise CannotJudge(
                 f"The reference {self.name} in {self.path.name} has not come to its end after {LIMIT} s of a core for"
                 f" {_shapes(self.arguments, arguments)}.",
@@ -107,7 +111,19 @@ class OwnReference:
                 " expected.",
                 "let it return what the kernel has to compute.",
             )
+        self._refuse_odd_memory(several, given)
         return [one.detach() for one in several]
+
+    def _refuse_odd_memory(self, found: list[torch.Tensor], given: list) -> None:
+        """Raises CannotJudge for a result that has no values here, as one of a GPU, or none that can be compared."""
+        known = {one.device.type for one in given if isinstance(one, torch.Tensor)} | {"cpu"}
+        for one in found:
+            if one.layout != torch.strided or one.device.type not in known:
+                kind = f"a tensor on {one.device.type}" if one.layout == torch.strided else "a sparse tensor"
+                raise CannotJudge(
+                    f"The reference {self.name} in {self.path.name} returns {kind}.",
+                    "let it return an ordinary tensor where its arguments are, on the CPU.",
+                )
 
     def _refuse_changes(self, given: list, before: list) -> None:
         for name, one, was in zip(self.arguments, given, before):
@@ -120,16 +136,16 @@ class OwnReference:
                 )
 
 
-class _TookTooLong(BaseException):
+class TookTooLong(BaseException):
     """A reference has not come to its end. No `except Exception` of its own may catch it."""
 
 
 @contextmanager
-def _within(seconds: int) -> Iterator[None]:
+def within(seconds: int) -> Iterator[None]:
     """Ends what takes longer; on the main thread alone, where signals arrive."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise _TookTooLong
+        raise TookTooLong
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -154,31 +170,8 @@ class _InDouble(TorchFunctionMode):
         return function(*args, **{key: _widened(value) for key, value in (kwargs or {}).items()})
 
 
-class _RoundingTo(TorchFunctionMode):
-    """Rounds what each operation gives to a dtype of 16 bits, and keeps it in fp32."""
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.dtype = dtype
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        found = function(*args, **(kwargs or {}))
-        is_wide = isinstance(found, torch.Tensor) and found.dtype == torch.float32
-        return found.to(self.dtype).float() if is_wide else found
-
-
-def _coarsest(arguments: Sequence[Argument]) -> torch.dtype:
-    """Returns the dtype of floats with the fewest digits among these; float32 without any."""
-    own = [one.dtype for one in arguments if isinstance(one, torch.Tensor) and one.dtype in UNIT_ROUNDOFF]
-    return max(own, key=UNIT_ROUNDOFF.__getitem__, default=torch.float32)
-
-
 def _widened(value: Any) -> Any:
     return torch.float64 if isinstance(value, torch.dtype) and value in ROUNDED else value
-
-
-def _in_fp32(argument: Argument) -> Argument:
-    return argument.float() if isinstance(argument, torch.Tensor) and argument.is_floating_point() else argument
 
 
 def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -243,7 +236,13 @@ def _imported(path: Path) -> tuple[ModuleType, ast.Module]:
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))  # for what stands next to it
     try:
-        spec.loader.exec_module(module)
+        with within(LIMIT):
+            spec.loader.exec_module(module)
+    except TookTooLong:
+        raise CannotJudge(
+            f"The reference {path} has not been imported after {LIMIT} s of a core.",
+            "let it define its function, and do nothing else that takes long.",
+        ) from None
     except (Exception, SystemExit) as error:
         raise CannotJudge(
             f"The reference {path} cannot be imported{_at_line(error, path)}: {message_of(error)}.",

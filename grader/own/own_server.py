@@ -30,7 +30,7 @@ def main() -> None:
 
         share_torch_fork_server(forked_torch_fork_server([asked.fileno(), answers.fileno()]))
     _start_fork_servers()
-    from grader.own.own_process import judgement_of
+    from grader.own.own_process import answer_of
 
     gc.freeze()  # what is imported stays, and is not searched for garbage
     gc.enable()
@@ -38,7 +38,7 @@ def main() -> None:
         read = json.loads(line)
         _take_over(**read["here"])
         known = set(sys.modules)
-        answers.write(json.dumps(judgement_of(read["request"]).to_json()) + "\n")
+        answers.write(json.dumps(answer_of(read["request"])) + "\n")
         answers.flush()
         _forget(known)
 

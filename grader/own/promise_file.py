@@ -3,9 +3,10 @@
 in_place = ["x"]        the kernel changes x; the reference returns what x becomes, or changes its x
 out = ["z"]             the kernel fills z, which it is given; the reference returns what z becomes
 any_strides = true      or names of arguments: they may be views with any strides; else all are contiguous
-positive = ["x"]        values from 0 to 1; else normal values of any sign
+positive = ["x"]        values from 0 to 30; else normal values of any sign
 strided_results = true  results may have any strides; else they are contiguous
 nan = true              some calls hold NaN, infinities and -0.0
+only_kernels = true     an operation of torch in the function that launches is a mistake; else it is not judged
 approximates = 1e-4     the kernel approximates on purpose, by up to this share of the largest value
 """
 
@@ -19,7 +20,7 @@ from typing import Any
 
 from grader.own.cannot_judge import CannotJudge, message_of
 
-FLAGS = ("strided_results", "nan")
+FLAGS = ("strided_results", "nan", "only_kernels")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class OwnPromise:
     positive: tuple[str, ...] = ()
     strided_results: bool = False
     nan: bool = False
+    only_kernels: bool = False
     approximates: float = 0.0
 
     @property

@@ -35,6 +35,10 @@ class WarmOwnJudge:
 
     def ask(self, request: dict[str, Any]) -> Judgement:
         """Returns the judgement of a request of `judgement.judge`."""
+        return Judgement(**self.answer(request))
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Returns the fields of the judgement, and those of the request's `tool`."""
         if self._process is None or self._process.poll() is not None:
             self._start()
         here = {"folder": os.getcwd(), "environment": dict(os.environ), "path": list(map(str, sys.path))}
@@ -43,7 +47,7 @@ class WarmOwnJudge:
                 self._requests.write(json.dumps({"here": here, "request": request}).encode() + b"\n")
                 self._requests.flush()
             answer = self._answer(time.monotonic() + MOST_SECONDS)
-            return Judgement(**json.loads(answer))
+            return dict(json.loads(answer))
         except TimeoutError:
             said = f"The judgement has not come to its end after {MOST_SECONDS} s."
         except (ValueError, TypeError):
@@ -52,7 +56,7 @@ class WarmOwnJudge:
             self.end()
             raise
         self.end()
-        return _of_no_process(request, said)
+        return _of_no_process(request, said).to_json()
 
     def _start(self) -> None:
         self._errors: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115  as long as the process

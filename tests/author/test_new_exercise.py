@@ -41,7 +41,7 @@ def test_a_new_exercise_works_and_check_says_only_what_it_still_lacks(course, pr
         "sentence 9 of 9, cheats 0 of 0; 6 complaints",
         f"  solutions/{ID}/accepted has 1 kernel; 4 are the least",
         f"  solutions/{ID}/mistakes.toml has 1 kernel; 10 are the least",
-        f"  exercises/{ID}/README.md has 689 words; 700 are the least",
+        f"  exercises/{ID}/README.md has 699 words; 700 are the least",
         f"  exercises/{ID}/README.md links to programs.svg, which is not there",
         f"  course.md has no row of {ID}: the path through the course leaves it out",
         "  test_it_reaches_the_gate has no measured gate: course gate 37 on a GPU, or take this test out",

@@ -63,11 +63,13 @@ def double_(x):
 """
 
 
-def judged(tmp_path: Path, kernel: str | bytes, reference: str, shapes: str = "N; N=1..150", **more) -> Judgement:
+def judged(
+    tmp_path: Path, kernel: str | bytes, reference: str | bytes, shapes: str = "N; N=1..150", **more
+) -> Judgement:
     """Judges in this process, which shares its fork servers."""
     file, against = tmp_path / "kernel.py", tmp_path / "ref.py"
-    file.write_bytes(kernel if isinstance(kernel, bytes) else kernel.encode())
-    against.write_text(reference)
+    for path, text in ((file, kernel), (against, reference)):
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
     request = {"file": str(file), "reference": str(against), "entry": "", "shapes": shapes, "dtypes": [],
                "promise": None, "target": "", "seed": 5}  # fmt: skip
     return judgement_of(request | more)

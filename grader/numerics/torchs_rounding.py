@@ -10,10 +10,6 @@ where torch's run is compared with the reference in float64, as the kernel's is,
 result's dtype. The floor is for results of few elements, which torch may hit by luck. The first rule finds wrong
 formulas, however small; so the second has to find nothing but lost digits, and may be wide.
 
-Whole numbers have to be the same, but where rounding decides them: a quotient that lies next to the half of two steps,
-as in a kernel that quantizes, may become either. `OpenSteps` finds these places: there the reference gives several
-numbers as soon as its inputs are moved by a few roundings.
-
 Measured on the stated calls of the course's 23 exercises, with their references in the place of one's own, on the CPU
 that torch 2.13 and Triton 3.7.1 ran on. All 23 solutions take at most 0.57 of the bound (901 results), and 45 of 46
 accepted kernels at most 0.76; the other one, an attention that rounds quotients, is beyond it in one call, made of sums
@@ -25,20 +21,21 @@ whose terms cancel; 64 lets one mutant more pass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from grader.numerics.arguments import Argument
+from grader.numerics.bounds import RoundingModel
 from grader.numerics.roundoff import FLUSHED, UNIT_ROUNDOFF
-from grader.own.cannot_judge import CannotJudge
-from grader.own.own_reference import OwnReference
 
 FORMULA = 1e-5  # of the largest value: constants of fp32 need it
 MULTIPLE, FLOOR = 32, 8  # for results in fp32
 FEW = 16  # elements of a result
-MOVES, MOVE = 6, 16  # how often inputs are moved, by how many roundings of fp32
 OF_16_BITS = 2, 0.5  # the same: torch rounds after each operation, and a kernel need not
 
 
@@ -55,13 +52,16 @@ class OfTheLargest:
 
 @dataclass(eq=False)
 class RoundingOfTorch:
-    """The model of the results at these places, whose bound is one. `dtypes`: of the arguments, None for numbers;
-    `dtype`: of the results. `approximates`: what the kernel's author states, as a share of the largest value."""
+    """The model of the results at these places, whose bound is one. `run`: returns what torch computes in the dtypes of
+    its arguments, as `as_written` does. `dtype`: of the results, and of each float that `dtypes` says nothing of.
+    `dtypes`: of the arguments, None for numbers. `approximates`: what the kernel's author states, as a share of the
+    largest value."""
 
-    reference: OwnReference
+    run: Callable[..., list[torch.Tensor]]
+    exactly: Callable[..., list[torch.Tensor]]
     places: tuple[int, ...]
-    dtypes: list[torch.dtype | None]
     dtype: torch.dtype
+    dtypes: Sequence[torch.dtype | None] = ()
     approximates: float = 0.0
 
     def __call__(self, ref: torch.Tensor, *inputs: Argument) -> torch.Tensor:
@@ -73,10 +73,11 @@ class RoundingOfTorch:
     def _of_torch(self, inputs: Sequence[Argument]) -> float:
         """Returns the largest error of torch's own run; NaN and infinities are no errors of rounding. In 16 bits it is
         that beyond the last rounding, which the bound allows anyway and which there is as large as all others."""
-        given = [one.to(own) if isinstance(one, torch.Tensor) and own else one for one, own in zip(inputs, self.dtypes)]
+        dtypes = self.dtypes or [self.dtype if _is_float(one) else None for one in inputs]
+        given = [one.to(own) if isinstance(one, torch.Tensor) and own else one for one, own in zip(inputs, dtypes)]
         try:
-            exact, written = self.reference.exactly(*inputs), self.reference.as_written(*given)
-        except CannotJudge:  # for numbers that an explanation supposes
+            exact, written = self.exactly(*inputs), self.run(*given)
+        except Exception:  # of a reference that is given what an explanation supposes
             return 0.0
         last = 1.25 * UNIT_ROUNDOFF[self.dtype] if self._has_16_bits else 0.0
         pairs = [(exact[place], written[place]) for place in self.places]
@@ -86,42 +87,6 @@ class RoundingOfTorch:
     @property
     def _has_16_bits(self) -> bool:
         return self.dtype.itemsize == 2
-
-
-@dataclass(eq=False)
-class OpenSteps:
-    """How far whole numbers of a right kernel may lie from the reference's, because rounding decides them.
-
-    It is asked only about results that are not the same: of nearly all calls the reference is run once.
-    """
-
-    reference: OwnReference
-
-    def __call__(self, place: int, ref: torch.Tensor, inputs: Sequence[Argument]) -> torch.Tensor:
-        """Returns the distance for the result at this place of what the reference returns, [shape of ref], float64; 0
-        where nothing is open. `ref`: that result; `inputs`: in their own dtypes."""
-        open_by = torch.zeros(ref.shape, dtype=torch.float64)
-        generator = torch.Generator().manual_seed(0)
-        try:
-            others = [self.reference.as_written(*inputs)[place]]
-            others += [self.reference.exactly(*_moved(inputs, generator))[place] for _ in range(MOVES)]
-        except CannotJudge:  # as for a value that a move leads out of the reference's domain
-            return open_by
-        for other in others:
-            if other.shape == ref.shape:
-                open_by = torch.maximum(open_by, (other.double() - ref.double()).abs())
-        return open_by
-
-
-def _moved(inputs: Sequence[Argument], generator: torch.Generator) -> list[Argument]:
-    """Returns the inputs in float64, each of their floats moved up or down by a few roundings of fp32."""
-    moved: list[Argument] = []
-    for one in inputs:
-        if isinstance(one, torch.Tensor) and one.is_floating_point():
-            up = torch.randint(0, 2, one.shape, generator=generator) * 2 - 1
-            one = one.double() * (1 + up * MOVE * UNIT_ROUNDOFF[torch.float32])
-        moved.append(one)
-    return moved
 
 
 def scale_of(inputs: Sequence[Argument], ref: torch.Tensor) -> float:
@@ -136,3 +101,64 @@ def largest(values: torch.Tensor) -> float:
     """Returns the largest of the finite |values|; 0 without any."""
     finite = values[values.isfinite()]
     return float(finite.abs().max()) if finite.numel() else 0.0
+
+
+def _is_float(one: Argument) -> bool:
+    return isinstance(one, torch.Tensor) and one.is_floating_point()
+
+
+# ---- of an exercise --------------------------------------------------------------------------------------------------
+
+
+def of_torchs_run(reference: Callable[..., Any], place: int) -> RoundingModel:
+    """Returns the model of an exercise's result at this place of what its reference returns: `bound="torch"`."""
+
+    def exactly(*arguments: Argument) -> list[torch.Tensor]:
+        return _listed(reference(*arguments))
+
+    def in_dtype(dtype: torch.dtype) -> RoundingModel:
+        return RoundingModel(RoundingOfTorch(partial(as_written, exactly), exactly, (place,), dtype))
+
+    return replace(in_dtype(torch.float32), in_dtype=in_dtype)
+
+
+def _listed(found: Any) -> list[torch.Tensor]:
+    return list(found) if isinstance(found, tuple | list) else [found]
+
+
+# ---- torch's own run -------------------------------------------------------------------------------------------------
+
+
+def as_written(function: Callable[..., list[torch.Tensor]], *arguments: Argument) -> list[torch.Tensor]:
+    """Returns what torch computes in the dtypes of these arguments. Where torch has no such operation in a dtype of 16
+    bits, it computes in fp32 and rounds after each step, and results are in fp32. Raises what the function raises."""
+    try:
+        return function(*arguments)
+    except Exception:
+        with _RoundingTo(_coarsest(arguments)):
+            return function(*map(_in_fp32, arguments))
+
+
+class _RoundingTo(TorchFunctionMode):
+    """Rounds what each operation gives to a dtype of 16 bits, and keeps it in fp32."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        found = function(*args, **(kwargs or {}))
+        is_wide = isinstance(found, torch.Tensor) and found.dtype == torch.float32
+        return found.to(self.dtype).float() if is_wide else found
+
+
+def _coarsest(arguments: Sequence[Argument]) -> torch.dtype:
+    """Returns the dtype of floats with the fewest digits among these; float32 without any."""
+    own = [one.dtype for one in arguments if isinstance(one, torch.Tensor) and one.dtype in UNIT_ROUNDOFF]
+    return max(own, key=UNIT_ROUNDOFF.__getitem__, default=torch.float32)
+
+
+def _in_fp32(argument: Argument) -> Argument:
+    return argument.float() if isinstance(argument, torch.Tensor) and argument.is_floating_point() else argument
