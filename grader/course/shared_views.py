@@ -103,8 +103,7 @@ def _squares(promise: StatedPromise, whole: str, part: str, numbers: random.Rand
     """Yields calls in which both arguments have one shape: the part is the whole itself, or its transpose; with more
     than two dimensions, the whole with its first two exchanged."""
     first, second = promise.arguments[whole], promise.arguments[part]
-    most = min(size.most for size in promise.sizes.values() if not size.only)
-    most = min(most, math.isqrt(MOST_ELEMENTS))
+    most = min([size.most for size in promise.sizes.values() if not size.only] + [math.isqrt(MOST_ELEMENTS)])
     side = numbers.randint(most // 2 + 1, most)
     sizes = {name: size.fitting(side) for name, size in promise.sizes.items()}
     shapes = [tuple(length(dimension, sizes) for dimension in argument.shape) for argument in (first, second)]

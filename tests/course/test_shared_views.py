@@ -45,6 +45,14 @@ def test_of_two_matrices_one_is_the_other_itself_and_its_transpose(seed):
         assert call.parts == {"b": "a"} and len(set(call.sizes.values())) == 1
 
 
+def test_matrices_whose_sizes_are_all_stated_have_such_calls_where_they_are_alike():
+    both = dict(a=any_strides("M", "K"), b=any_strides("K", "N"))
+    _, calls = parts_of(["a", "b"], dict(sizes={"M": only(64), "K": only(64), "N": only(64)}) | both)
+    assert calls
+    _, calls = parts_of(["a", "b"], dict(sizes={"M": only(64), "K": only(96), "N": only(32)}) | both)
+    assert not calls
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_of_three_matrices_each_two_are_once_the_transpose_of_each_other(seed):
     options = dict(
