@@ -38,8 +38,6 @@ def speed_of(request: dict[str, Any]) -> dict[str, Any]:
 
 def speed_words(speed: dict[str, Any]) -> list[str]:
     """Returns the lines of a report about the speed."""
-    if "wrong" in speed:
-        return []  # the judgement's own sentence says it
     if "why" in speed:
         return [f"{speed['why']} {speed['next'][:1].upper()}{speed['next'][1:]}"]
     shares = [f"{share:.2f} of the speed of {NAMES[name]}" for name, share in speed["shares"].items()]

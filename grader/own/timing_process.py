@@ -43,8 +43,8 @@ def main() -> None:
 
 
 def timed(request: dict[str, Any], scratch: Path) -> dict[str, Any]:
-    """Returns the seconds of one call, by contender, and how fast the kernel is as a share of each; or, under "wrong",
-    what is wrong on this GPU. Raises CannotJudge."""
+    """Returns the seconds of one call, by contender, and how fast the kernel is as a share of each. Raises
+    CannotJudge."""
     from grader.gpu.device import Device, device_here
 
     device = device_here()
@@ -116,7 +116,8 @@ def _measured(exercise, function, trial, packed, anchor, device) -> dict[str, An
         found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(seed))
         if found.wrong:
             raise CannotJudge(
-                f"On {device.name}, {found.wrong}.", "judge it with --thorough, and run it with racecheck."
+                f"The kernel was not timed: on {device.name}, beyond what rounding may do here, {found.wrong}.",
+                "time another size; if it says so again, judge it with --thorough, and run it with racecheck.",
             )
         for name in chains:
             if (one := found.seconds(name)) == one:

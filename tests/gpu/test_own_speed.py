@@ -15,15 +15,15 @@ pytestmark = pytest.mark.skipif(not isinstance(HERE, Device), reason=f"needs a G
 
 
 @pytest.mark.parametrize(
-    ("name", "shapes", "sizes", "anchor", "least"),
+    ("name", "dtype", "shapes", "sizes", "anchor", "least"),
     [
-        ("vector_add", "N N; N=1..3000", "N=100000000", "copy", 0.7),
-        ("softmax", "M,N; M=1..40 N=1..1000", "M=60000 N=1000", "copy", 0.3),
-        ("matmul", "M,K K,N; M=1..150 K=1..150 N=1..150", "M=4096 K=4096 N=4096", "matmul", 0.01),
+        ("vector_add", "fp32", "N N; N=1..3000", "N=100000000", "copy", 0.7),
+        ("softmax", "fp32", "M,N; M=1..40 N=1..1000", "M=60000 N=1000", "copy", 0.3),
+        ("matmul", "fp16", "M,K K,N; M=1..150 K=1..150 N=1..150", "M=4096 K=4096 N=4096", "matmul", 0.01),
     ],
 )
-def test_a_right_kernel_is_timed_beside_what_it_is_compared_with(name, shapes, sizes, anchor, least):
-    found = judge(KERNELS / f"{name}.py", KERNELS / f"{name}_ref.py", shapes=shapes, time=sizes, seed=3)
+def test_a_right_kernel_is_timed_beside_what_it_is_compared_with(name, dtype, shapes, sizes, anchor, least):
+    found = judge(KERNELS / f"{name}.py", KERNELS / f"{name}_ref.py", shapes=shapes, dtypes=[dtype], time=sizes, seed=3)
     assert found.outcome == RIGHT, found.sentences
     speed = found.speed
     assert speed.get("gpu") == HERE.name and set(speed["shares"]) >= {anchor, "torch"}, speed
