@@ -1,4 +1,4 @@
-"""18, rung 2: a launch for the losses and one for the gradient.
+"""18, rung 3: a launch for the losses and one for the gradient.
 
 What: the first launch goes along each row for the maximum, and again for the sum; it stores the loss and the
 log-sum-exp, from which the second launch makes the probabilities.

@@ -1,4 +1,4 @@
-"""18, rung 3: one launch and two reads, but a warp for each row.
+"""18, rung 4: one launch and two reads, but a warp for each row.
 
 What: blocks of 256 columns and one warp, which has 16 bytes of each thread under way at a time.
 Why it is slow: each of 501 iterations waits for its load, and for a maximum and a sum over the warp; in fp32, which has
