@@ -224,7 +224,8 @@ def _with_more(promise: StatedPromise, sizes: dict[str, int], numbers: random.Ra
 
 def _ones_but(promise: StatedPromise, name: str, size: int, few: int) -> dict[str, int]:
     """Returns sizes of 1, but for `name`. A size that it is multiplied with in a dimension is `few`, and so are indices
-    into it; of many indices, each may be another one."""
+    into it; of many indices, each may be another one, but where each leads into a row of its own, which has `few`
+    columns."""
     sizes = {other: least.fitting(1) for other, least in promise.sizes.items()} | {name: size}
     sizes |= {other: promise.sizes[other].fitting(few) for other in _factors_with(promise, name)}
     for of in promise.arguments.values():
@@ -233,7 +234,8 @@ def _ones_but(promise: StatedPromise, name: str, size: int, few: int) -> dict[st
                 sizes |= {other: promise.sizes[other].fitting(few) for other in of.shape if other in sizes}
             elif isinstance(kind, Into) and name in of.shape:
                 into = kind.sizes[0]
-                sizes[into] = min(size, promise.sizes[into].largest)
+                in_rows = any({name, into} <= set(other.shape) for other in promise.arguments.values())
+                sizes[into] = promise.sizes[into].fitting(few) if in_rows else min(size, promise.sizes[into].largest)
             elif isinstance(kind, OfSequences) and name == kind.page:
                 sizes[kind.columns] = min(FEW)  # so that all rows of a page are keys
     return sizes

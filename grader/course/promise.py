@@ -198,13 +198,14 @@ class Between:
 Kind = Draw | Into | FixedNumber | Between | OfSequences  # of values of an argument
 
 
-def into(*sizes: str) -> Into:
+def into(*sizes: str, draw: Callable[..., Data] = indices) -> Into:
     """Returns a kind of values: with values=(into("M"),) indices into a dimension of size M, in int32 in some calls and
     in int64 in others, unless the argument has its own dtype.
 
-    into("B", "H"): indices into a dimension of size B * H.
+    into("B", "H"): indices into a dimension of size B * H. draw: makes the data set, as `indices` does, where not all
+    indices are promised: draw(12, below=300).
     """
-    return Into(sizes)
+    return Into(sizes, draw)
 
 
 def slots_into(*sizes: str, nowhere: float = 0) -> Into:

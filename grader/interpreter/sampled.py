@@ -114,12 +114,13 @@ def programs_of(grid: tuple[int, ...], count: int, seed: int) -> list[int]:
     """Returns the numbers of at most `count` programs: the first, the last, corners of the grid, programs a power of
     two apart, which a number of fewer bits takes for the same one, and random programs.
 
-    A number counts the first axis fastest.
+    A number counts the first axis fastest. The last program comes second: of long programs only a few are run, and what
+    is judged of a sample takes for granted that the last is one of them.
     """
     x, y, z = grid
     total = x * y * z
     if total <= count:
-        return list(range(total))
+        return list(dict.fromkeys([0, total - 1, *range(total)]))[:total]
     corners = [(c * y + b) * x + a for c in (0, z - 1) for b in (0, y - 1) for a in (0, x - 1)]
     numbers = np.random.default_rng(seed)
     drawn = (int(number) for number in numbers.integers(0, total, 8 * count))

@@ -89,6 +89,16 @@ def test_a_size_that_indices_point_into_has_several_and_many_indices_have_as_muc
     assert {call.sizes["P"] for call in calls if call.sizes["K"] == 2**16} == {2**16}
 
 
+def test_many_indices_into_rows_of_their_own_have_few_columns_each():
+    """Else a matrix would have as many rows as there may be, and as many columns."""
+    sizes = {"M": upto(20, limit=2**20, block=4), "V": upto(9, limit=2**18, block=4)}
+    given = dict(x=any_strides("M", "V"), at=contiguous("M", values=(into("V"),)))
+    promise = stated(["x", "at"], ("float32",), dict(sizes=sizes) | given)
+    calls = [call for call in large_calls(promise, 1, "test", 32) if not is_of_many(call)]
+    assert {call.sizes["V"] for call in calls if call.sizes["M"] == 2**20} <= set(FEW)
+    assert {call.sizes["M"] for call in calls if call.sizes["V"] == 2**18} <= set(FEW)
+
+
 def test_sizes_that_are_multiplied_with_each_other_are_never_both_1_in_a_large_call():
     sizes = {"G": upto(4, limit=2**10, block=3), "N": upto(4, limit=2**10, block=3)}
     promise = stated(["x"], ("float32",), dict(sizes=sizes, x=contiguous("G*N")))

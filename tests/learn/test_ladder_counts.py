@@ -7,7 +7,7 @@ import pytest
 from grader.course.folder import load_test_file
 from grader.course.trial import trial_of
 from grader.learn.ladder.counts import Counts, counts_of, with_sizes
-from grader.numerics.data_sets import normal
+from grader.numerics.data_sets import indices, normal
 from tests.conftest import ROOT
 
 
@@ -49,6 +49,13 @@ def test_a_product_is_counted_in_a_smaller_one(counted):
     found = counted(path, *squares, sizes=[[4096, 512], [512, 4096]])
     assert found.moved == pytest.approx((16 + 32 + 1) / 3) and found.programs == 512
     assert found.opcodes == "wgmma cp.async" and found.shared == 196608
+
+
+def test_scratch_of_a_smaller_call_is_as_much_smaller(counted):
+    given = normal(256, 65536), indices(256, below=16384).of("int64"), normal(256).of("float32")
+    path = "solutions/18_cross_entropy/ladder/1_a_launch_per_step.py"
+    found = counted(path, *given, sizes=[[256, 16384], [256], [256]])
+    assert found.moved == pytest.approx(10, abs=0.05)  # 40 bytes for each logit of 2, which is read and written
 
 
 def test_shared_memory_of_a_program_is_that_of_all_its_blocks(counted):

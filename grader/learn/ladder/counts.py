@@ -71,7 +71,7 @@ def _moved(run: Run, trial: Trial, packed: PackedPlan, sizes: list[list[int]] | 
     """Returns the moved bytes in multiples of the least possible; None if they cannot be counted.
 
     A few programs are counted, each by itself, in whole sectors of 32 bytes. A smaller call is assumed to move each
-    argument as often as the large call does.
+    argument as often as the large call does, and to have as much scratch for its arguments and results.
     """
     data = with_sizes(trial.data, sizes) if sizes else trial.data
     counted = replace(trial, data=data)
@@ -88,9 +88,11 @@ def _moved(run: Run, trial: Trial, packed: PackedPlan, sizes: list[list[int]] | 
         return None
     if reply.error is not None or reply.refusals:
         return None
-    whole = _sizes(packed)
+    whole, sizes_here = _sizes(packed), {one.argument: one.size for one in reply.traffic}
+    larger = sum(whole.values()) / max(sum(size for name, size in sizes_here.items() if name in whole), 1)
     moved = (
-        (one.read + one.written + max(0, one.moved - one.used)) * whole.get(one.argument, one.size) / max(one.size, 1)
+        (one.read + one.written + max(0, one.moved - one.used))
+        * (whole[one.argument] / max(one.size, 1) if one.argument in whole else larger)
         for one in reply.traffic
     )
     return sum(moved) / max(least_bytes(packed.plan, packed.arguments, trial.exercise), 1)
