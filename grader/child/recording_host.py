@@ -21,6 +21,7 @@ import triton.language as tl
 from grader.child.custom_operators import look_through
 from grader.child.launch_recorder import LaunchRecorder
 from grader.child.learner import LearnerFile
+from grader.child.measured_device import Ask, measured
 from grader.child.pretended_gpu import StandIn, TritonLaunch, stand_in_for
 from grader.child.serving import ready
 from grader.child.tensors import has_no_memory
@@ -42,6 +43,7 @@ class RecordingHost:
     def __init__(self, stand_in: StandIn):
         self.output = sys.stdout
         self.stand_in = stand_in
+        self.ask_back: Ask = lambda header, blob: {}  # the main loop sets it
         keep_to_one_thread(lambda message: stand_in.pretence.refuse(message))
         self.files: dict[tuple[int, int], LearnerFile] = {}  # by multiprocessors and capability, 0 for the model's
         self.last: tuple[list[TensorSpec], dict[str, torch.Tensor]] = ([], {})  # arguments of the call before
@@ -51,7 +53,7 @@ class RecordingHost:
 
     def handle(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
         try:
-            handler = {"load": self.load, "record": self.call}[header["kind"]]
+            handler = {"load": self.load, "record": self.call, "measure": self.measure}[header["kind"]]
             reply, reply_blob = handler(header, blob)
         except MemoryError:  # what the learner keeps leaves no room for an answer
             return {"kind": "recorded", "error": asdict(Failure("memory", "MemoryError"))}, b""
@@ -101,6 +103,14 @@ class RecordingHost:
         fields = {name: header[name] for name in names}
         fields["arguments"] = [TensorSpec.from_json(spec, ANY_SIZE, ANY_SIZE) for spec in header["arguments"]]
         return self._record(RecordRequest(**fields))
+
+    def measure(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]:
+        """Calls an entry that measures a kernel on a device, both of them the judge's."""
+        try:
+            with self.watched_import():
+                return measured(self.file.entry(header["entry"], 2), self.ask_back), b""
+        except BaseException as raised:
+            return {"kind": "measured", "error": asdict(self.file.failure(raised, "host"))}, b""
 
     def _record(self, request: RecordRequest) -> tuple[JsonObject, bytes]:
         numbers = (request.constants.get(name, 0) for name in (MULTIPROCESSORS, CAPABILITY))

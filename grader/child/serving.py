@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -30,6 +30,13 @@ class Host(Protocol):
     """Answers a parent's requests: a frame for a frame."""
 
     def handle(self, header: JsonObject, blob: bytes) -> tuple[JsonObject, bytes]: ...
+
+
+@runtime_checkable
+class AsksBack(Host, Protocol):
+    """A host that asks the parent while it answers a request. `ask_back` sends a message and returns the parent's."""
+
+    ask_back: Callable[[JsonObject, bytes], JsonObject]
 
 
 class Pipe:
@@ -88,6 +95,16 @@ def serve(host: Host, request_fd: int, reply_fd: int, readable: list[str]) -> No
     _limit_resources()
     faulthandler.register(signal.SIGXCPU, file=2, all_threads=False, chain=True)  # the line it was in, then its end
     pipe.send({"kind": "ready", "fence": asdict(close_fence(readable))})
+
+    def ask_back(header: JsonObject, blob: bytes) -> JsonObject:
+        pipe.send(header, blob)
+        if (request := pipe.receive()) is None:
+            leave(1)
+        limit_cpu(request[0]["seconds"])
+        return request[0]
+
+    if isinstance(host, AsksBack):
+        host.ask_back = ask_back
     try:
         while (request := pipe.receive()) is not None:
             limit_cpu(request[0]["seconds"])

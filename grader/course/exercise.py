@@ -56,6 +56,7 @@ class Exercise:
     product: returns (M, K, N) of a matrix product that is as much work as a call, from the shapes of the call's
     arguments; the speed is compared with this product. None: the product of the first two arguments.
     strided_results: whether returned tensors may have any strides; else they have to be contiguous.
+    has_kernels: False for an exercise without a kernel, whose entry measures.
     """
 
     entry: str
@@ -72,6 +73,14 @@ class Exercise:
     cut: str = ""
     product: Callable[..., tuple[int, int, int]] | None = None
     strided_results: bool = False
+    has_kernels: bool = True
+
+    @classmethod
+    def that_measures(cls, entry: str, minutes: int, presumes: tuple[str, ...]) -> Exercise:
+        """Returns an exercise without a kernel: its entry measures kernels that the judge simulates."""
+        return cls(
+            entry, lambda run, device: run.seconds, "exact", minutes, "seconds", presumes=presumes, has_kernels=False
+        )
 
     def __post_init__(self) -> None:
         if not set(self.updates) <= set(self.arguments):

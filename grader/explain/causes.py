@@ -116,6 +116,22 @@ class Cause(StrEnum):
     TOO_MUCH_MEMORY = "too-much-memory"
     TOO_SLOW = "too-slow"
 
+    # The answer of a function that measures.
+    NO_SYNCHRONIZE = "no-synchronize"
+    COMPILATION_TIMED = "compilation-timed"
+    HOST_TIMED = "host-timed"
+    HOST_GAP = "host-gap"
+    WARM_CACHE = "warm-cache"
+    ZERO_INPUTS = "zero-inputs"
+    CLOCK_NOT_STEADY = "clock-not-steady"
+    DISTURBED_ROUNDS = "disturbed-rounds"
+    TOO_FEW_ROUNDS = "too-few-rounds"
+    NOT_THE_MIDDLE = "not-the-middle"
+    OTHER_WORK_TIMED = "other-work-timed"
+    NOT_MEASURED = "not-measured"
+    ENDLESS_MEASUREMENT = "endless-measurement"
+    WRONG_TIME = "wrong-time"
+
     # On a GPU.
     WRONG_ON_GPU = "wrong-on-gpu"
     WRONG_WHILE_TIMED = "wrong-while-timed"

@@ -34,6 +34,7 @@ class History:
     right_with_own_blocks: Counter[torch.dtype] = field(default_factory=Counter)
     wrong_with_own_blocks: bool = False
     values_are_wrong: bool = False  # of some call: what only right calls need is not recorded ahead any more
+    explained: int = 0  # wrong answers of an entry that measures
     failures: list[tuple[Trial, Verdict]] = field(default_factory=list)  # of values, and of whatever a test asks for
 
     def add_right(self, trial: Trial, launches: list[Launch]) -> None:

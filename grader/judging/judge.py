@@ -27,6 +27,7 @@ from grader.judging.formula_rule import InterpretedByFormula
 from grader.judging.in_interpreter import Interpreted
 from grader.judging.in_samples import PROGRAMS, sampled, wrong_in_a_sample
 from grader.judging.likely_causes import LikelyCauses
+from grader.judging.measurements import Measurement, measured_verdict
 from grader.judging.orders_of_warps import compiler_race
 from grader.judging.run import Run
 from grader.judging.speed_samples import MeasuredSpeed
@@ -48,6 +49,7 @@ class Judge:
     interpreted: Interpreted = field(init=False)
     suspects: LikelyCauses = field(init=False)
     speed: MeasuredSpeed = field(init=False)
+    measured_without_end: bool = False
 
     def __post_init__(self) -> None:
         self.speed = MeasuredSpeed(self.exercise, self.run, self.launch_plan)
@@ -157,15 +159,31 @@ class Judge:
         verdict = self.before_any_call()
         if verdict is None and (why := self.run.history.not_tried):
             verdict = Verdict(SKIPPED, WAITED, note=why)
-        verdict = verdict or self._guarded(trial, judge)
+        verdict = verdict or self._guarded(partial(judge, trial))
         if verdict.outcome == FAIL:
             verdict.note, verdict.case = trial.data_label, trial.label(self.run.process.constants)
             self.run.history.failures.append((trial, verdict))
         return verdict
 
-    def _guarded(self, trial: Trial, judge: Callable[[Trial], Verdict]) -> Verdict:
+    def measured(self, measurements: list[Measurement]) -> Verdict:
+        """Returns the verdict on the first measurement whose answer is wrong; else on the answer that is most off."""
+        if (early := self.before_any_call()) is not None:
+            return early
+        if self.measured_without_end:
+            return Verdict(SKIPPED, WAITED, note="not tried: a measurement before it came to no end")
+        verdicts = []
+        for one in measurements:
+            verdict = self._guarded(partial(measured_verdict, self.run, self.exercise, one))
+            if verdict.outcome != PASS:
+                verdict.note = verdict.case = one.label
+                self.measured_without_end = verdict.kind == "ended"
+                return verdict
+            verdicts.append(verdict)
+        return max(verdicts, key=lambda verdict: verdict.figures["largest_error"])
+
+    def _guarded(self, judge: Callable[[], Verdict]) -> Verdict:
         try:
-            verdict = judge(trial)
+            verdict = judge()
         except ChildEnded as how:
             at_import = how is self.run.process.load_ended
             verdict = failures.ended(how, at_import, self.run.submission, self.exercise)

@@ -21,6 +21,7 @@ from grader.explain.reached_lines import Lines
 from grader.gpu.models import DEFAULT_MODEL, AmdModel
 from grader.gpu.plan import PackedPlan
 from grader.gpu.pool.replays import Replays
+from grader.gpu.simulated_gpu import Endless, NoCall, SimulatedGpu
 from grader.judging.exact_calls import exact_call, exact_inputs
 from grader.judging.history import History
 from grader.judging.kernel_texts import record_call
@@ -38,13 +39,18 @@ from grader.submission.text import Submission, read_submission, submission_of
 from grader.ttir.exact_text import NoExactRun, Why
 from grader.ttir.kernel_facts import KernelFacts
 from grader.ttir.parser import parse
+from grader.wire import device_calls
+from grader.wire.device_calls import Answer
 from grader.wire.fence import Fence
+from grader.wire.frames import JsonObject
 from grader.wire.messages import GpuModel, InterpretRequest, Mending, RecordRequest, Sample, TensorSpec
 from grader.wire.recorded_call import RecordedCall
 from grader.wire.recorded_results import results_by_name
 from grader.wire.reply import Reply, spec_and_bytes, spec_of
 
 RECORD_LIMIT = 8.0  # seconds of a core for a call of the entry
+MEASURE_LIMIT = 4.0  # seconds of a core for what a measuring entry does from one message to the next
+COUNTED = 100  # of so many of its messages one counts what it has used
 MENDING_LIMIT = 60.0  # seconds of a core for the tries of a call, whose number is limited
 MOST_AHEAD = 5.0  # seconds of a core to record all foreseen calls and make their kernels' texts: 0.3 to 1 is usual
 # Operations of all interpreted calls of a run, and elements that these yield. Of all right kernels in solutions/,
@@ -238,6 +244,26 @@ class Run:
 
     def _record(self, request: RecordRequest, process: SubmissionProcess) -> PackedCall:
         return PackedCall(record_call(request, process, self.front_end, RECORD_LIMIT))
+
+    def measured(self, entry: str, gpu: SimulatedGpu) -> Answer:
+        """Returns what an entry that measures answers about the kernel of a simulated GPU. Raises ChildEnded,
+        Endless."""
+        request: JsonObject = {"kind": "measure", "entry": entry}
+        messages = 0
+        while True:
+            told = self.process.ask(request, b"", MEASURE_LIMIT, device_calls.read_told, messages % COUNTED == 0)
+            if isinstance(told, Answer):
+                return told
+            messages += 1
+            try:
+                now, events = gpu.answer(told)
+            except Endless:
+                self.process.end()  # it still waits for an answer
+                raise
+            except NoCall as error:
+                self.process.end()
+                raise ChildEnded("garbled", str(error)) from None
+            request = {"kind": "told", "now": now, "events": events}
 
     def call(self, trial: Trial, inputs: list[Argument], again: bool = False, **options) -> Reply:
         """Records a call of the entry, interprets it, and returns the reply. `options` are fields of InterpretRequest.

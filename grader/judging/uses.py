@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from grader.explain.cost import Limit, TrafficLimits
     from grader.judging.drawn_trials import DrawnTrials
     from grader.judging.judge import Judge
+    from grader.judging.measurements import Measurement
+    from grader.judging.run import Run
     from grader.numerics.arguments import DataOrNumber
 
 RIGHT, COST, SPEED = "right", "cost", "speed"  # rubric items; only a GPU shows all of the last
@@ -320,9 +322,34 @@ class ThroughputUse(Use):
         return skipped or judge.judged(trial, lambda trial: judge.speed.verdict(self, trial, medals=True))
 
 
+@dataclass(kw_only=True)
+class MeasuresUse(Use):
+    """measures(*seconds, devices=1): judges the answers of an entry that measures kernels on simulated GPUs.
+
+    seconds: how long a launch of the kernel takes, or the two ends of a range from which the run's seed draws. devices:
+    how many GPUs are drawn, each with a kernel; every answer has to be within 2 % of the true time.
+    """
+
+    devices: int = 1
+
+    fixture, item, compiled_where = "measures", RIGHT, NEVER
+
+    def trials(self, judge: Judge) -> list[Trial]:
+        return []  # nothing is recorded
+
+    def measurements(self, run: Run) -> list[Measurement]:
+        from grader.judging.measurements import drawn_measurement
+
+        seconds = [one for one in self.data if isinstance(one, int | float)]
+        return [drawn_measurement(run, self.test, number, *seconds) for number in range(self.devices)]
+
+    def verdict(self, judge: Judge) -> Verdict:
+        return judge.measured(self.measurements(judge.run))
+
+
 USES: dict[str, type[Use]] = {
     kind.fixture: kind
-    for kind in (CheckUse, RaisesUse, DrawnUse, TrafficUse, CompiledUse, TunedUse, OnGpuUse, ThroughputUse)
+    for kind in (CheckUse, RaisesUse, DrawnUse, TrafficUse, CompiledUse, TunedUse, OnGpuUse, ThroughputUse, MeasuresUse)
 }
 
 _Kind = TypeVar("_Kind", bound=Use)

@@ -93,14 +93,23 @@ class SubmissionProcess:
         self._computed = 0.0  # seconds of a core that the children before this one took
         self._seen = 0.0, 0.0  # seconds of a core and of waiting of this child, as far as they stand in `spent`
 
-    def ask(self, request: JsonObject, blob: bytes, limit: float, read: Callable[[JsonObject, bytes], T]) -> T:
-        """Returns the answer to a request, as `read` understands it. `limit`: seconds of a core. Raises ChildEnded."""
+    def ask(
+        self,
+        request: JsonObject,
+        blob: bytes,
+        limit: float,
+        read: Callable[[JsonObject, bytes], T],
+        counted: bool = True,
+    ) -> T:
+        """Returns the answer to a request, as `read` understands it. `limit`: seconds of a core. `counted`: whether
+        what the child has used is added up first; that takes longer than a short answer. Raises ChildEnded."""
         limit = min(limit, LIMIT_AFTER_AN_END) if self._has_ended else limit
         try:
             if self.spent.used_up is not None:
                 raise self.spent.used_up
             self._load()
-            return read(*self._within_what_is_left(request, blob, limit))
+            answer = self._within_what_is_left if counted else self._answer
+            return read(*answer(request, blob, limit))
         except ChildEnded as ended:
             self._has_ended = True
             self.end()
@@ -120,7 +129,8 @@ class SubmissionProcess:
         if left <= 0:
             self._use_up(of_all_calls)
         try:
-            return self._answer(request, blob, min(limit, left))
+            answer, answer_blob = self._answer(request, blob, min(limit, left))
+            return {**answer, "processes": self._started().started.processes}, answer_blob
         except ChildEnded as ended:
             if ended.how == "time" and left < limit:
                 self._use_up(of_all_calls, ended.where)
@@ -213,7 +223,7 @@ class SubmissionProcess:
         if (fault := fault_told(answer)) is not None:
             # Code of the file has run in there, so that this is its word: nothing it says makes a fault of ours.
             raise ProtocolError(f"the grader's part of it failed: {one_line(fault)}")
-        return {**answer, "processes": child.started.processes}, answer_blob
+        return answer, answer_blob
 
     @property
     def fenced(self) -> bool:
