@@ -22,6 +22,9 @@ A question's `proof` is a table that names a fact and its subject:
     { fact = "faster", rungs = ["one", "two"] }      0 or 1: which rung of the ladder was measured as the faster
     { fact = "times faster", rungs = ["one", "two"] }    the second rung's speed, divided by the first rung's
 
+    { fact = "answer", seconds = 3e-5, gpu = { launch = 2e-5 } }    microseconds that an entry answers that measures, on
+                                                     a simulated GPU with these of its traits
+
 The call is the exercise's small example, or is stated as `call = { x = [[1, 2, 3]], BLOCK_N = 4 }`. This gives for
 each argument its numbers, or its shape as "3 x 5", for which whole numbers are drawn, or "none" to leave out an option;
 and constants of the file. `dtype = "float16"` replaces the exercise's first dtype; `mutant = "name"` the solution. A
@@ -32,9 +35,10 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +78,7 @@ FIELDS = {  # for each fact, the fields that it needs, and the fields that it ma
     "instructions": (frozenset({"of"}), OF_CALL),
     "versions": (frozenset({"calls"}), OF_FILE),
     "rounded": (frozenset({"number", "dtype"}), frozenset()),
+    "answer": (frozenset({"seconds"}), frozenset({"gpu", "mutant"})),
     "faster": (frozenset({"rungs"}), frozenset({"exercise"})),
     "times faster": (frozenset({"rungs"}), frozenset({"exercise"})),
 }
@@ -108,6 +113,8 @@ def fact_of(folder: Folder, proof: dict) -> float:
         return _of_ladder(folder, fact, proof["rungs"])
     with tempfile.TemporaryDirectory() as scratch:
         submission = _submission(folder, proof.get("mutant", ""), Path(scratch))
+        if fact == "answer":
+            return _answer(folder, proof["seconds"], proof.get("gpu", {}), submission)
         return _of_call(folder, fact, proof, submission)
 
 
@@ -141,6 +148,21 @@ def _rounded(number: float, dtype: str) -> float:
     if not isinstance(kind, torch.dtype):
         raise NoFact(f"{dtype!r} is no dtype of torch")
     return float(torch.tensor(number, dtype=torch.float32).to(kind))
+
+
+def _answer(folder: Folder, seconds: float, traits: dict[str, float], submission: str) -> float:
+    from grader.gpu.simulated_gpu import SimulatedGpu, drawn_traits
+    from grader.judging.run import Run
+
+    run = Run(folder, submission, SEED)
+    gpu = SimulatedGpu(replace(drawn_traits(random.Random(SEED)), **traits), seconds, SEED)
+    try:
+        answer = run.measured(load_test_file(folder).exercise.entry, gpu)
+    finally:
+        run.end()
+    if answer.seconds is None:
+        raise NoFact("the entry answers no time")
+    return answer.seconds * 1e6
 
 
 # ---- kept figures ----------------------------------------------------------------------------------------------------

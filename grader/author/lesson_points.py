@@ -19,13 +19,15 @@ KINDS = {
 def line_of(folder: Folder) -> str:
     """Returns "17 points: 12 for values and memory safety, 3 for ...", in the order of KINDS."""
     points: Counter[str] = Counter()
-    for name, test in vars(load_test_file(folder)).items():
+    module = load_test_file(folder)
+    kinds = KINDS if module.exercise.has_kernels else {"right": "measured times"}
+    for name, test in vars(module).items():
         if name.startswith("test_"):
             (fixture,) = test.__code__.co_varnames[: test.__code__.co_argcount]
             stated = [mark.args[0] for mark in getattr(test, "pytestmark", []) if mark.name == "points"]
             points[USES[fixture].item] += stated[-1] if stated else 1
-    kinds = ", ".join(f"{points[item]:g} for {name}" for item, name in KINDS.items() if points[item])
-    return f"{sum(points.values()):g} points: {kinds}"
+    of_kinds = ", ".join(f"{points[item]:g} for {name}" for item, name in kinds.items() if points[item])
+    return f"{sum(points.values()):g} points: {of_kinds}"
 
 
 def complaints(folder: Folder) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from grader.course.exercise import Exercise
@@ -20,7 +20,6 @@ from grader.processes.faults import ChildEnded
 
 WITHIN = 0.02  # share of the true time by which a right answer may be off
 MOST_EXPLAINED = 1  # wrong answers of a run: one is told
-MOST_COMPUTING = 4.0  # seconds of a core to explain one: all calls of a run share what they may take
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,6 @@ def drawn_measurement(run: Run, test: str, number: int, *seconds: float) -> Meas
 def measured_verdict(run: Run, exercise: Exercise, measurement: Measurement) -> Verdict:
     """Returns the verdict on what the entry answers to a measurement. Raises ChildEnded, MachineFault."""
     entry, gpu = exercise.entry, measurement.gpu()
-    began = run.process.seconds_of_a_core
     try:
         answer = run.measured(entry, gpu)
     except Endless as limit:
@@ -69,41 +67,45 @@ def measured_verdict(run: Run, exercise: Exercise, measurement: Measurement) -> 
     if error <= WITHIN:
         note = f"{time_text(measurement.seconds)}, {100 * error:.1f} % off"
         return Verdict(PASS, note=note, figures={"largest_error": error / WITHIN})
-    asked_again = len(Part) + 2  # times
-    computed = run.process.seconds_of_a_core - began
-    is_explained = run.history.explained < MOST_EXPLAINED and asked_again * computed < MOST_COMPUTING
-    if not is_explained:
+    if run.history.explained >= MOST_EXPLAINED:
         return wrong_times.wrong_time(answer.seconds, gpu)
     run.history.explained += 1
-    return wrong_times.wrong_time(answer.seconds, gpu, *_parts_to_blame(run, entry, measurement))
+    with run.process_with_its_own_account() as process:
+        blamed = _parts_to_blame(lambda gpu: run.measured(entry, gpu, process).seconds, measurement)
+    return wrong_times.wrong_time(answer.seconds, gpu, *blamed)
 
 
-def _parts_to_blame(run: Run, entry: str, measurement: Measurement) -> tuple[list[Part], float | None]:
-    """Returns the parts without which the same function is right, none of which may be there; and what it answers
-    without any part. The list is empty where that is wrong, too."""
+def _parts_to_blame(
+    answered: Callable[[SimulatedGpu], float | None], measurement: Measurement
+) -> tuple[list[Part], float | None]:
+    """Returns the parts without which the same function is right, and what it answers without any part: None where that
+    is no time. The list is empty where the answer is wrong without all parts, too.
+
+    First it has to be half as near as is right, so that no part is blamed for what another has left of the room.
+    """
+    answers: dict[frozenset[Part], float | None] = {}
+
+    def is_near(without: Collection[Part], share: float) -> bool:
+        key = frozenset(without)
+        if key not in answers:
+            answers[key] = _answer(answered, measurement.gpu(key))
+        answer = answers[key]
+        return answer is not None and abs(answer / measurement.seconds - 1) <= share
+
     # Without the host's time a warm-up is long, and with events nobody has to leave it out.
-    left_out: list[Part] = [part for part in Part if part != Part.HOST]
-    ideal = _answer(run, entry, measurement, left_out)
-    if ideal is None or not _is_right(ideal, measurement):
-        left_out = list(Part)
-        ideal = _answer(run, entry, measurement, left_out)
-    if ideal is None or not _is_right(ideal, measurement):
-        return [], ideal
-    for part in list(left_out):
-        others = [other for other in left_out if other != part]
-        answer = _answer(run, entry, measurement, others)
-        if answer is not None and _is_right(answer, measurement):
-            left_out = others
-    return left_out, ideal
+    all_but_host: list[Part] = [part for part in Part if part != Part.HOST]
+    for share in (WITHIN / 2, WITHIN):
+        for left_out in (all_but_host, list(Part)):
+            if is_near(left_out, share):
+                for part in tuple(left_out):
+                    others = [other for other in left_out if other != part]
+                    left_out = others if is_near(others, share) else left_out
+                return left_out, None
+    return [], answers[frozenset(Part)]
 
 
-def _answer(run: Run, entry: str, measurement: Measurement, without: Collection[Part]) -> float | None:
-    """Returns what the entry answers on the GPU without these parts; None where it answers no time."""
+def _answer(answered: Callable[[SimulatedGpu], float | None], gpu: SimulatedGpu) -> float | None:
     try:
-        return run.measured(entry, measurement.gpu(without)).seconds
+        return answered(gpu)
     except (ChildEnded, Endless):
         return None
-
-
-def _is_right(answer: float, measurement: Measurement) -> bool:
-    return abs(answer / measurement.seconds - 1) <= WITHIN

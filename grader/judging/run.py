@@ -6,7 +6,8 @@ import math
 import random
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 
@@ -242,26 +243,39 @@ class Run:
         finally:
             another.end()
 
+    @contextmanager
+    def process_with_its_own_account(self) -> Iterator[SubmissionProcess]:
+        """Gives a process of the submission whose calls count for no limit of the run, and ends it."""
+        if self.sandboxed:  # a sandbox has room for one child
+            self.process.end()
+        sandbox = SUBMISSION if self.sandboxed else None
+        another = SubmissionProcess(self.submission, self.filename, self.model, sandbox)
+        try:
+            yield another
+        finally:
+            another.end()
+
     def _record(self, request: RecordRequest, process: SubmissionProcess) -> PackedCall:
         return PackedCall(record_call(request, process, self.front_end, RECORD_LIMIT))
 
-    def measured(self, entry: str, gpu: SimulatedGpu) -> Answer:
-        """Returns what an entry that measures answers about the kernel of a simulated GPU. Raises ChildEnded,
-        Endless."""
+    def measured(self, entry: str, gpu: SimulatedGpu, process: SubmissionProcess | None = None) -> Answer:
+        """Returns what an entry that measures answers about the kernel of a simulated GPU. process: to be asked in the
+        place of the run's own. Raises ChildEnded, Endless."""
+        process = process or self.process
         request: JsonObject = {"kind": "measure", "entry": entry}
         messages = 0
         while True:
-            told = self.process.ask(request, b"", MEASURE_LIMIT, device_calls.read_told, messages % COUNTED == 0)
+            told = process.ask(request, b"", MEASURE_LIMIT, device_calls.read_told, messages % COUNTED == 0)
             if isinstance(told, Answer):
                 return told
             messages += 1
             try:
                 now, events = gpu.answer(told)
             except Endless:
-                self.process.end()  # it still waits for an answer
+                process.end()  # it still waits for an answer
                 raise
             except NoCall as error:
-                self.process.end()
+                process.end()
                 raise ChildEnded("garbled", str(error)) from None
             request = {"kind": "told", "now": now, "events": events}
 

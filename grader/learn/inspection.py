@@ -10,7 +10,7 @@ from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
 from grader.judging.uses import CompiledUse, uses_asked
 from grader.learn.code_levels import LEVELS, READING, instructions
-from grader.learn.usable_submission import judge_it, launch_plan, refuse_what_cannot_run
+from grader.learn.usable_submission import judge_it, launch_plan, refuse_what_cannot_run, refuse_without_kernels
 from grader.sentences import count_text
 from grader.wire.printable import one_line
 
@@ -49,6 +49,7 @@ def inspect_kernel(exercise: Folder, level: str | None, meta: bool, submission: 
     if target not in MODELS:
         raise click.ClickException(f"There is no target {target!r}: it is one of {', '.join(MODELS)}.")
     module = load_test_file(exercise)
+    refuse_without_kernels(exercise, module.exercise)
     run = Run(exercise, submission, seed=0, model=MODELS[target])
     try:
         refuse_what_cannot_run(run)

@@ -40,11 +40,22 @@ def refuse_what_cannot_run(run: Run) -> None:
         raise click.ClickException(f"{name} cannot be run. Next: {judge_it(run)}")
 
 
+def refuse_without_kernels(folder: Folder, exercise: Exercise) -> None:
+    """Raises click.ClickException for an exercise in which no kernel is written."""
+    from grader.show.terminal import shown
+
+    if not exercise.has_kernels:
+        raise click.ClickException(
+            f"{folder.id} has no kernel, so there is nothing to show. Next: pytest {shown(folder.path)}"
+        )
+
+
 def example_trial(folder: Folder, exercise: Exercise) -> Trial:
     """Returns the small example of an exercise as a trial. Raises click.ClickException if there is none."""
     from grader.course.trial import Trial
     from grader.wire.reply import DTYPES
 
+    refuse_without_kernels(folder, exercise)
     example = exercise.example
     if example is None:
         raise click.ClickException(f"{folder.id} has no small example.")

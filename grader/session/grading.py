@@ -74,6 +74,7 @@ class Grading:
     results: list[TestResult] = field(default_factory=list)
     tests: int = 0  # in the test file, chosen or not
     core_tests: int = 0  # of these, tests of the core
+    has_kernels: bool = True
     ended: bool = False
     fault: str | None = None  # a sentence about a fault of the machine or the grader, never of the learner
     started: float = 0.0

@@ -11,7 +11,7 @@ import click
 
 from grader.course.by_name import EXERCISE
 from grader.course.folder import Folder
-from grader.learn.usable_submission import judge_it, refuse_what_cannot_run
+from grader.learn.usable_submission import judge_it, refuse_what_cannot_run, refuse_without_kernels
 
 if TYPE_CHECKING:
     from grader.learn.trace.calls import CallToTrace
@@ -70,6 +70,7 @@ def _call(folder: Folder, example: bool, submission: str | None) -> CallToTrace:
     from grader.learn.trace.calls import SEED, example_call, failed_without_values, failing_call
 
     module = load_test_file(folder)
+    refuse_without_kernels(folder, module.exercise)
     run = Run(folder, submission, SEED)
     with contextlib.ExitStack() as ends:
         ends.callback(run.end)
