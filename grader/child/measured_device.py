@@ -27,7 +27,7 @@ from grader.wire.frames import JsonObject
 Ask = Callable[[JsonObject, bytes], JsonObject]
 
 
-class Event:
+class DeviceEvent:
     """A mark in the work of a device, which the device comes to after all that was launched before it."""
 
     def __init__(self, number: int) -> None:
@@ -37,7 +37,7 @@ class Event:
         return f"<event {self._number}>"
 
 
-class Device:
+class MeasuredDevice:
     """A GPU with one queue of work, and the clock of its host. All times are in seconds."""
 
     def __init__(self, ask: Ask) -> None:
@@ -54,15 +54,15 @@ class Device:
         """Waits until the device has done all that was launched."""
         self._note(SYNCHRONIZE)
 
-    def record(self) -> Event:
+    def record(self) -> DeviceEvent:
         """Puts an event into the queue and returns it at once."""
         self._note(RECORD)
         self._events += 1
-        return Event(self._events - 1)
+        return DeviceEvent(self._events - 1)
 
-    def elapsed(self, start: Event, end: Event) -> float:
+    def elapsed(self, start: DeviceEvent, end: DeviceEvent) -> float:
         """Returns the seconds between two events. Raises RuntimeError where the device has not come to both yet."""
-        if not isinstance(start, Event) or not isinstance(end, Event):
+        if not isinstance(start, DeviceEvent) or not isinstance(end, DeviceEvent):
             raise TypeError("elapsed takes two events, as record() returns them")
         if max(start._number, end._number) >= len(self._times):
             self._send()
@@ -94,10 +94,10 @@ class Device:
         return now
 
 
-class Kernel:
+class MeasuredKernel:
     """The function `run`, which launches one kernel on a device."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: MeasuredDevice) -> None:
         self._device = device
 
     def __call__(self) -> None:
@@ -111,8 +111,8 @@ class Kernel:
 
 def measured(entry: Callable[..., object], ask: Ask) -> JsonObject:
     """Returns the message with what the entry answers. What the file raises goes through."""
-    device = Device(ask)
-    returned = entry(Kernel(device), device)
+    device = MeasuredDevice(ask)
+    returned = entry(MeasuredKernel(device), device)
     device._send()  # which events were read last
     number: float | None = None
     if isinstance(returned, int | float) and not isinstance(returned, bool) and abs(returned) < 1e300:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from grader.course.exercise import in_words
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
-from grader.gpu.simulated_gpu import Endless, Log, Part, SimulatedGpu
+from grader.gpu.simulated_gpu import EndlessMeasurement, GpuPart, Log, SimulatedGpu
 from grader.sentences import Said, Sentence, Value
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
@@ -94,28 +94,28 @@ class WrongTimes(Sentence):
 
 
 WITHOUT = {
-    Part.OTHER_WORK: "events do not count other work",
-    Part.QUEUE: "each launch waits for its end",
-    Part.COMPILING: "nothing has to be compiled",
-    Part.HOST: "launches cost the host no time",
-    Part.GAP: "events do not count how long the GPU waits for the host",
-    Part.CACHE: "nothing stays in the cache",
-    Part.ZEROS: "zeros take as long as other numbers",
-    Part.RAMP: "the clock is steady from the start",
-    Part.DISTURBANCE: "nothing disturbs a launch",
-    Part.SCATTER: "all launches take the same time",
+    GpuPart.OTHER_WORK: "events do not count other work",
+    GpuPart.QUEUE: "each launch waits for its end",
+    GpuPart.COMPILING: "nothing has to be compiled",
+    GpuPart.HOST: "launches cost the host no time",
+    GpuPart.GAP: "events do not count how long the GPU waits for the host",
+    GpuPart.CACHE: "nothing stays in the cache",
+    GpuPart.ZEROS: "zeros take as long as other numbers",
+    GpuPart.RAMP: "the clock is steady from the start",
+    GpuPart.DISTURBANCE: "nothing disturbs a launch",
+    GpuPart.SCATTER: "all launches take the same time",
 }
 CAUSES = {
-    Part.OTHER_WORK: (Cause.OTHER_WORK_TIMED, WrongTimes.OTHER_WORK),
-    Part.QUEUE: (Cause.NO_SYNCHRONIZE, WrongTimes.NO_SYNCHRONIZE),
-    Part.COMPILING: (Cause.COMPILATION_TIMED, WrongTimes.COMPILING),
-    Part.HOST: (Cause.HOST_TIMED, WrongTimes.HOST),
-    Part.GAP: (Cause.HOST_GAP, WrongTimes.GAP),
-    Part.CACHE: (Cause.WARM_CACHE, WrongTimes.CACHE),
-    Part.ZEROS: (Cause.ZERO_INPUTS, WrongTimes.ZEROS),
-    Part.RAMP: (Cause.CLOCK_NOT_STEADY, WrongTimes.RAMP),
-    Part.DISTURBANCE: (Cause.DISTURBED_ROUNDS, WrongTimes.DISTURBED),
-    Part.SCATTER: (Cause.NOT_THE_MIDDLE, WrongTimes.NOT_THE_MIDDLE),
+    GpuPart.OTHER_WORK: (Cause.OTHER_WORK_TIMED, WrongTimes.OTHER_WORK),
+    GpuPart.QUEUE: (Cause.NO_SYNCHRONIZE, WrongTimes.NO_SYNCHRONIZE),
+    GpuPart.COMPILING: (Cause.COMPILATION_TIMED, WrongTimes.COMPILING),
+    GpuPart.HOST: (Cause.HOST_TIMED, WrongTimes.HOST),
+    GpuPart.GAP: (Cause.HOST_GAP, WrongTimes.GAP),
+    GpuPart.CACHE: (Cause.WARM_CACHE, WrongTimes.CACHE),
+    GpuPart.ZEROS: (Cause.ZERO_INPUTS, WrongTimes.ZEROS),
+    GpuPart.RAMP: (Cause.CLOCK_NOT_STEADY, WrongTimes.RAMP),
+    GpuPart.DISTURBANCE: (Cause.DISTURBED_ROUNDS, WrongTimes.DISTURBED),
+    GpuPart.SCATTER: (Cause.NOT_THE_MIDDLE, WrongTimes.NOT_THE_MIDDLE),
 }
 
 
@@ -127,7 +127,7 @@ def no_time(entry: str, type: str, seconds: float | None) -> Verdict:
     return failed(Cause.WRONG_RESULT_TYPE, WrongTimes.NO_TIME(entry=entry, answer=answer), kind="result")
 
 
-def endless(entry: str, log: Log, limit: Endless) -> Verdict:
+def endless(entry: str, log: Log, limit: EndlessMeasurement) -> Verdict:
     seconds = time_text(limit.seconds)
     said = WrongTimes.ENDLESS(entry=entry, launches=log.launches, seconds=seconds)
     if limit.looks:
@@ -146,7 +146,7 @@ def not_measured(entry: str, answer: float, log: Log) -> Verdict | None:
     return failed(Cause.NOT_MEASURED, said, kind="cause")
 
 
-def wrong_time(answer: float, gpu: SimulatedGpu, parts: Sequence[Part] = (), ideal: float | None = None) -> Verdict:
+def wrong_time(answer: float, gpu: SimulatedGpu, parts: Sequence[GpuPart] = (), ideal: float | None = None) -> Verdict:
     """Returns the verdict on a wrong time. parts: without them the same function was right, and none of them may be
     there; none where it was wrong without all parts, too. ideal: what it answered without all; None: not known."""
     true = gpu.seconds
@@ -159,12 +159,12 @@ def wrong_time(answer: float, gpu: SimulatedGpu, parts: Sequence[Part] = (), ide
     return failed(cause, said, told, right, kind="cause")
 
 
-def _first(parts: Sequence[Part], gpu: SimulatedGpu) -> tuple[Cause, Said]:
+def _first(parts: Sequence[GpuPart], gpu: SimulatedGpu) -> tuple[Cause, Said]:
     log, traits = gpu.log, gpu.traits
     cause, sentence = CAUSES[parts[0]]
     by_events = log.timed_by_events
     launches = sum(part.launches for part in by_events or log.timed)
-    if parts[0] in (Part.DISTURBANCE, Part.SCATTER) and launches < FEW:
+    if parts[0] in (GpuPart.DISTURBANCE, GpuPart.SCATTER) and launches < FEW:
         cause = Cause.TOO_FEW_ROUNDS
         sentence = WrongTimes.ONE_TOO_FEW if launches == 1 else WrongTimes.TOO_FEW
     seconds = sum(part.seconds for part in by_events)

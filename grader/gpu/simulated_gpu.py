@@ -26,7 +26,7 @@ RECORDING, READING = 1e-6, 2e-8  # seconds of the host for an event, and for a l
 SHORT, LEAST_SCATTER = 100e-6, 0.01  # from SHORT on the share by which launches scatter falls, down to the least
 
 
-class Part(StrEnum):
+class GpuPart(StrEnum):
     """What can make a measurement wrong. The order is that in which a learner has to mend it."""
 
     OTHER_WORK = "other work"  # between two events the GPU may flush the cache, sleep or draw inputs
@@ -85,7 +85,7 @@ class NoCall(Exception):
     """A call that no right proxy of the device sends: it has no such event."""
 
 
-class Endless(Exception):
+class EndlessMeasurement(Exception):
     """The measurement goes on beyond a limit, after `seconds` on the host's clock. `looks`: too many at the clock."""
 
     def __init__(self, seconds: float, looks: int = 0) -> None:
@@ -133,14 +133,14 @@ class SimulatedGpu:
     """A GPU with these traits, on which `run` launches a kernel that takes `seconds`: of the drawn inputs, with a cold
     cache, at the steady clock, where nothing disturbs it. `without`: the parts that are left out."""
 
-    def __init__(self, traits: Traits, seconds: float, seed: object, without: Collection[Part] = ()) -> None:
+    def __init__(self, traits: Traits, seconds: float, seed: object, without: Collection[GpuPart] = ()) -> None:
         self.traits, self.seconds, self.log = traits, seconds, Log()
         self._without = frozenset(without)
         self._numbers = random.Random(f"{seed} launches")
         self._host = self._free = self._awake = traits.began  # the GPU has work up to `_free`, and since `_awake`
         self._idle = self._other = 0.0  # seconds of the GPU so far
         self._waiting: deque[float] = deque()  # when the launches of the queue end
-        self._is_compiled = Part.COMPILING in self._without
+        self._is_compiled = GpuPart.COMPILING in self._without
         self._is_drawn = self._is_warm = False
         self._events: list[_Event] = []
         self._told = self._messages = 0
@@ -148,19 +148,21 @@ class SimulatedGpu:
 
     def answer(self, calls: list[DeviceCall]) -> tuple[float | None, list[float]]:
         """Carries the calls of a message out. Returns what the host's clock shows, where the last call asks, and the
-        times of the events that the GPU has come to and that were not told before. Raises NoCall, Endless."""
+        times of the events that the GPU has come to and that were not told before.
+
+        Raises NoCall, EndlessMeasurement."""
         self._messages += 1
         now = None
         for call in calls:
             now = self._do(call)
         if self._messages > MOST_LOOKS:
-            raise Endless(self._host - self.traits.began, self._messages)
+            raise EndlessMeasurement(self._host - self.traits.began, self._messages)
         return now, self._new_events()
 
     def _do(self, call: DeviceCall) -> float | None:
         self.log.calls += 1
         if self.log.calls > MOST_CALLS or self._host - self.traits.began > MOST_SECONDS:
-            raise Endless(self._host - self.traits.began)
+            raise EndlessMeasurement(self._host - self.traits.began)
         if call.name == RUN:
             self._run()
         elif call.name == DRAW_INPUTS:
@@ -190,7 +192,7 @@ class SimulatedGpu:
         return times
 
     def _cost(self, seconds: float) -> float:
-        return 0.0 if Part.HOST in self._without else seconds
+        return 0.0 if GpuPart.HOST in self._without else seconds
 
     def _launch_other(self, seconds: float) -> None:
         self._other += self._launch(seconds)
@@ -206,13 +208,13 @@ class SimulatedGpu:
         self._idle += begin - self._free
         self._free = begin + seconds / self._clock(begin)
         self._waiting.append(self._free)
-        if Part.QUEUE in self._without:
+        if GpuPart.QUEUE in self._without:
             self._host = self._free
         return self._free - begin
 
     def _clock(self, at: float) -> float:
         """Returns the clock as a share of the steady one."""
-        if Part.RAMP in self._without:
+        if GpuPart.RAMP in self._without:
             return 1.0
         return 1.0 - (1.0 - self.traits.lowest_clock) * math.exp((self._awake - at) / self.traits.ramp)
 
@@ -229,14 +231,14 @@ class SimulatedGpu:
         scatter, is_disturbed = self._numbers.gauss(), self._numbers.random() < self.traits.disturbed
         much = self._numbers.uniform(0.5, 5.0)
         share = 1.0
-        if self._is_warm and Part.CACHE not in self._without:
+        if self._is_warm and GpuPart.CACHE not in self._without:
             share -= self.traits.saved_share * min(self.seconds, self.traits.saved) / self.seconds
-        if not self._is_drawn and Part.ZEROS not in self._without:
+        if not self._is_drawn and GpuPart.ZEROS not in self._without:
             share *= self.traits.of_zeros
-        if Part.SCATTER not in self._without:
+        if GpuPart.SCATTER not in self._without:
             deviation = self.traits.scatter * min(1.0, (SHORT / self.seconds) ** 0.25)
             share *= 1.0 + max(LEAST_SCATTER, deviation) * max(-3.0, min(scatter, 3.0))
-        if is_disturbed and Part.DISTURBANCE not in self._without:
+        if is_disturbed and GpuPart.DISTURBANCE not in self._without:
             share *= 1.0 + much
         return share
 
@@ -244,8 +246,8 @@ class SimulatedGpu:
         self._host += self._cost(RECORDING)
         at = max(self._host, self._free)
         idle = self._idle + at - self._free
-        told = at - (idle if Part.GAP in self._without else 0.0)
-        told -= self._other if Part.OTHER_WORK in self._without else 0.0
+        told = at - (idle if GpuPart.GAP in self._without else 0.0)
+        told -= self._other if GpuPart.OTHER_WORK in self._without else 0.0
         self._events.append(_Event(at, told, self.log.launches, idle))
 
     def _note_events(self, first: int, second: int) -> None:

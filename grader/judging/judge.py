@@ -27,7 +27,7 @@ from grader.judging.formula_rule import InterpretedByFormula
 from grader.judging.in_interpreter import Interpreted
 from grader.judging.in_samples import PROGRAMS, sampled, wrong_in_a_sample
 from grader.judging.likely_causes import LikelyCauses
-from grader.judging.measurements import Measurement, measured_verdict
+from grader.judging.measurements import SimulatedMeasurement, measured_verdict
 from grader.judging.orders_of_warps import compiler_race
 from grader.judging.run import Run
 from grader.judging.speed_samples import MeasuredSpeed
@@ -165,7 +165,7 @@ class Judge:
             self.run.history.failures.append((trial, verdict))
         return verdict
 
-    def measured(self, measurements: list[Measurement]) -> Verdict:
+    def measured(self, measurements: list[SimulatedMeasurement]) -> Verdict:
         """Returns the verdict on the first measurement whose answer is wrong; else on the answer that is most off."""
         if (early := self.before_any_call()) is not None:
             return early

@@ -14,7 +14,7 @@ from grader.course.exercise import Exercise
 from grader.explain import failures, wrong_times
 from grader.explain.verdict import PASS, Verdict
 from grader.explain.wrong_times import time_text
-from grader.gpu.simulated_gpu import Endless, Part, SimulatedGpu, Traits, drawn_traits
+from grader.gpu.simulated_gpu import EndlessMeasurement, GpuPart, SimulatedGpu, Traits, drawn_traits
 from grader.judging.run import Run
 from grader.processes.faults import ChildEnded
 
@@ -23,14 +23,14 @@ MOST_EXPLAINED = 1  # wrong answers of a run: one is told
 
 
 @dataclass(frozen=True)
-class Measurement:
+class SimulatedMeasurement:
     """A kernel of so many seconds on a GPU with these traits. `seed`: of what happens there."""
 
     seconds: float
     traits: Traits
     seed: str
 
-    def gpu(self, without: Collection[Part] = ()) -> SimulatedGpu:
+    def gpu(self, without: Collection[GpuPart] = ()) -> SimulatedGpu:
         return SimulatedGpu(self.traits, self.seconds, self.seed, without)
 
     @property
@@ -38,21 +38,21 @@ class Measurement:
         return f"a kernel of {time_text(self.seconds)}, a launch of about {time_text(self.traits.launch)}"
 
 
-def drawn_measurement(run: Run, test: str, number: int, *seconds: float) -> Measurement:
+def drawn_measurement(run: Run, test: str, number: int, *seconds: float) -> SimulatedMeasurement:
     """Returns the measurement of this test with this number, on a GPU that the run's seed draws. seconds: of the
     kernel, or the least and the most that it may take."""
     seed = f"{run.seed} {run.folder.id} {test} {number}"
     numbers = random.Random(f"{seed} traits")
     drawn = math.exp(numbers.uniform(math.log(min(seconds)), math.log(max(seconds))))
-    return Measurement(float(f"{drawn:.4g}"), drawn_traits(numbers), seed)
+    return SimulatedMeasurement(float(f"{drawn:.4g}"), drawn_traits(numbers), seed)
 
 
-def measured_verdict(run: Run, exercise: Exercise, measurement: Measurement) -> Verdict:
+def measured_verdict(run: Run, exercise: Exercise, measurement: SimulatedMeasurement) -> Verdict:
     """Returns the verdict on what the entry answers to a measurement. Raises ChildEnded, MachineFault."""
     entry, gpu = exercise.entry, measurement.gpu()
     try:
         answer = run.measured(entry, gpu)
-    except Endless as limit:
+    except EndlessMeasurement as limit:
         return wrong_times.endless(entry, gpu.log, limit)
     if run.process.load_failure is not None:
         return failures.file_failure(run.process.load_failure, run.submission, exercise)
@@ -76,16 +76,16 @@ def measured_verdict(run: Run, exercise: Exercise, measurement: Measurement) -> 
 
 
 def _parts_to_blame(
-    answered: Callable[[SimulatedGpu], float | None], measurement: Measurement
-) -> tuple[list[Part], float | None]:
+    answered: Callable[[SimulatedGpu], float | None], measurement: SimulatedMeasurement
+) -> tuple[list[GpuPart], float | None]:
     """Returns the parts without which the same function is right, and what it answers without any part: None where that
     is no time. The list is empty where the answer is wrong without all parts, too.
 
     First it has to be half as near as is right, so that no part is blamed for what another has left of the room.
     """
-    answers: dict[frozenset[Part], float | None] = {}
+    answers: dict[frozenset[GpuPart], float | None] = {}
 
-    def is_near(without: Collection[Part], share: float) -> bool:
+    def is_near(without: Collection[GpuPart], share: float) -> bool:
         key = frozenset(without)
         if key not in answers:
             answers[key] = _answer(answered, measurement.gpu(key))
@@ -93,19 +93,19 @@ def _parts_to_blame(
         return answer is not None and abs(answer / measurement.seconds - 1) <= share
 
     # Without the host's time a warm-up is long, and with events nobody has to leave it out.
-    all_but_host: list[Part] = [part for part in Part if part != Part.HOST]
+    all_but_host: list[GpuPart] = [part for part in GpuPart if part != GpuPart.HOST]
     for share in (WITHIN / 2, WITHIN):
-        for left_out in (all_but_host, list(Part)):
+        for left_out in (all_but_host, list(GpuPart)):
             if is_near(left_out, share):
                 for part in tuple(left_out):
                     others = [other for other in left_out if other != part]
                     left_out = others if is_near(others, share) else left_out
                 return left_out, None
-    return [], answers[frozenset(Part)]
+    return [], answers[frozenset(GpuPart)]
 
 
 def _answer(answered: Callable[[SimulatedGpu], float | None], gpu: SimulatedGpu) -> float | None:
     try:
         return answered(gpu)
-    except (ChildEnded, Endless):
+    except (ChildEnded, EndlessMeasurement):
         return None

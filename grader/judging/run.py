@@ -22,7 +22,7 @@ from grader.explain.reached_lines import Lines
 from grader.gpu.models import DEFAULT_MODEL, AmdModel
 from grader.gpu.plan import PackedPlan
 from grader.gpu.pool.replays import Replays
-from grader.gpu.simulated_gpu import Endless, NoCall, SimulatedGpu
+from grader.gpu.simulated_gpu import EndlessMeasurement, NoCall, SimulatedGpu
 from grader.judging.exact_calls import exact_call, exact_inputs
 from grader.judging.history import History
 from grader.judging.kernel_texts import record_call
@@ -260,7 +260,7 @@ class Run:
 
     def measured(self, entry: str, gpu: SimulatedGpu, process: SubmissionProcess | None = None) -> Answer:
         """Returns what an entry that measures answers about the kernel of a simulated GPU. process: to be asked in the
-        place of the run's own. Raises ChildEnded, Endless."""
+        place of the run's own. Raises ChildEnded, EndlessMeasurement."""
         process = process or self.process
         request: JsonObject = {"kind": "measure", "entry": entry}
         messages = 0
@@ -271,7 +271,7 @@ class Run:
             messages += 1
             try:
                 now, events = gpu.answer(told)
-            except Endless:
+            except EndlessMeasurement:
                 process.end()  # it still waits for an answer
                 raise
             except NoCall as error:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.explain.cost import Limit, TrafficLimits
     from grader.judging.drawn_trials import DrawnTrials
     from grader.judging.judge import Judge
-    from grader.judging.measurements import Measurement
+    from grader.judging.measurements import SimulatedMeasurement
     from grader.judging.run import Run
     from grader.numerics.arguments import DataOrNumber
 
@@ -337,7 +337,7 @@ class MeasuresUse(Use):
     def trials(self, judge: Judge) -> list[Trial]:
         return []  # nothing is recorded
 
-    def measurements(self, run: Run) -> list[Measurement]:
+    def measurements(self, run: Run) -> list[SimulatedMeasurement]:
         from grader.judging.measurements import drawn_measurement
 
         seconds = [one for one in self.data if isinstance(one, int | float)]

@@ -11,14 +11,16 @@ from grader.course.folder import Folder
 from tests.conftest import ROOT
 
 FOLDER = Folder(ROOT / "exercises" / "42_measure_it")
-ROW = re.compile(r"^\| (.+?) \| ([\d.]+) µs \| ([\d.]+) ms \|$", re.MULTILINE)
+ROWS = re.findall(
+    r"^\| (.+?) \| ([\d.]+) µs \| ([\d.]+) ms \|$", FOLDER.lesson_file.read_text(encoding="utf-8"), re.MULTILINE
+)
 GPU = {"launch": 20e-6, "synchronization": 8e-6, "saved_share": 0.5, "disturbed": 0.05}
 MISTAKES = (
     "launch_timed", "host_timed", "synchronized_rounds", "warm_cache", "zeros", "mean", "least_of_the_rounds",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("mistake, row", zip(MISTAKES, ROW.findall(FOLDER.lesson_file.read_text(encoding="utf-8"))))
+@pytest.mark.parametrize("mistake, row", [*zip(MISTAKES, ROWS)])
 def test_the_lesson_says_what_a_mistake_answers(mistake, row):
     for seconds, told in ((30e-6, float(row[1])), (1e-3, 1e3 * float(row[2]))):
         answer = fact_of(FOLDER, {"fact": "answer", "seconds": seconds, "mutant": mistake, "gpu": GPU})
@@ -26,4 +28,4 @@ def test_the_lesson_says_what_a_mistake_answers(mistake, row):
 
 
 def test_each_mistake_has_its_row():
-    assert len(ROW.findall(FOLDER.lesson_file.read_text(encoding="utf-8"))) == len(MISTAKES)
+    assert len(ROWS) == len(MISTAKES)
