@@ -13,6 +13,7 @@ import pytest
 from grader.processes.environment import ONE_THREAD
 
 if TYPE_CHECKING:
+    from grader.course.folder import Folder
     from grader.processes.interpreter_process import Interpreter
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +26,13 @@ def exercise_of(id: str):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.exercise
+
+
+def folders_with_kernels() -> list[Folder]:
+    """The exercises in which a kernel is written, in the order of the path."""
+    from grader.course.folder import all_folders
+
+    return [folder for folder in all_folders(ROOT) if exercise_of(folder.id).has_kernels]
 
 
 def mutant(name: str) -> str:

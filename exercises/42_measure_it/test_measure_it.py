@@ -4,7 +4,7 @@ import pytest
 
 from grader import Exercise
 
-exercise = Exercise.that_measures("seconds_of", minutes=40, presumes=("07",))
+exercise = Exercise.that_measures("seconds_of", minutes=40, presumes=("07_row_sum",))
 
 
 @pytest.mark.core

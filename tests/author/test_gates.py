@@ -8,12 +8,12 @@ import pytest
 
 from grader.author import gates
 from grader.author.gates import complaints
-from grader.course.folder import Folder, all_folders
+from grader.course.folder import Folder
 from grader.course.gate_figures import GateFigures, digest_of, keep_figures, kept_figures
 from grader.judging.gate_measurement import timed_calls
-from tests.conftest import ROOT
+from tests.conftest import ROOT, folders_with_kernels
 
-IDS = [folder.id for folder in all_folders(ROOT)]
+IDS = [folder.id for folder in folders_with_kernels()]
 SOFTMAX = Folder(ROOT / "exercises" / "03_softmax")
 CALL = "03_softmax::test_it_reaches_the_gate"
 

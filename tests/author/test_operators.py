@@ -9,7 +9,7 @@ import pytest
 from grader.author.mutants import BadMutant, mutants_of
 from grader.author.operators import OPERATORS, changed_solutions
 from grader.course.folder import Folder, all_folders
-from tests.conftest import ROOT
+from tests.conftest import ROOT, folders_with_kernels
 
 SOLUTION = """\
 import torch
@@ -102,7 +102,7 @@ def test_a_launch_is_made_twice(made):
     assert made["two_launches"].count("    rows_kernel[grid](x, z, M") == 2
 
 
-@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
+@pytest.mark.parametrize("folder", folders_with_kernels(), ids=lambda folder: folder.id)
 def test_each_mutant_has_a_name_of_its_own_and_is_another_kernel(folder):
     solution = folder.solution_file.read_text(encoding="utf-8")
     mutants = [mutant for mutant in mutants_of(folder) if mutant.by_operator]

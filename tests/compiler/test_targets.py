@@ -11,16 +11,16 @@ from dataclasses import replace
 import pytest
 
 from grader import normal
-from grader.course.folder import Folder, all_folders, load_test_file
+from grader.course.folder import Folder, load_test_file
 from grader.explain.verdict import PASS, SKIPPED
 from grader.gpu.models import MODELS
 from grader.judging.judge import Judge
 from grader.judging.run import Run
 from grader.judging.uses import CompiledUse, uses_asked
-from tests.conftest import ROOT
+from tests.conftest import folders_with_kernels
 from tests.slow import in_turn
 
-FOLDERS = {folder.id: folder for folder in all_folders(ROOT)}
+FOLDERS = {folder.id: folder for folder in folders_with_kernels()}
 TARGETS = list(MODELS)
 # Those that ask for tensor cores come first, so that each generation gets one: there the generations differ most.
 IN_ORDER = sorted(FOLDERS, key=lambda id: "tensor_cores" not in FOLDERS[id].test_file.read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import make_backend
 
 from grader import front_end
-from grader.course.folder import Folder, all_folders, load_test_file
+from grader.course.folder import Folder, load_test_file
 from grader.front_end.file_kernels import FileKernels
 from grader.front_end.ttir_text import source_of
 from grader.gpu.models import DEFAULT_MODEL
@@ -22,10 +22,10 @@ from grader.judging.run import Run
 from grader.judging.uses import DrawnUse, uses_asked
 from grader.numerics.arguments import without_values
 from grader.wire.recorded_call import RecordedKernel
-from tests.conftest import ROOT
+from tests.conftest import ROOT, folders_with_kernels
 from tests.slow import SLOW, drawn
 
-FOLDERS = {folder.id: folder for folder in all_folders(ROOT)}
+FOLDERS = {folder.id: folder for folder in folders_with_kernels()}
 ACCEPTED = {id: {path.stem: path for path in (ROOT / "solutions" / id / "accepted").glob("*.py")} for id in FOLDERS}
 SOLUTIONS = [(id, folder.solution_file) for id, folder in FOLDERS.items()]
 OTHERS = [(id, path) for id, paths in ACCEPTED.items() for path in paths.values()]

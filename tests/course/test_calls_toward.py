@@ -10,11 +10,11 @@ import pytest
 from grader import any_strides, between, normal, unusual, upto
 from grader.course.calls_toward import EACH, MOST_CALLS, MOST_ELEMENTS, MOST_WITHIN, calls_toward, calls_within
 from grader.course.drawn_calls import drawn_calls
-from grader.course.folder import all_folders, load_test_file
+from grader.course.folder import load_test_file
 from grader.course.promise import StatedPromise, stated
 from grader.judging.uses import DrawnUse, uses_asked
 from grader.submission.branches import branches_of
-from tests.conftest import ROOT
+from tests.conftest import folders_with_kernels
 
 FILE = """
 def f(x, y, slope):
@@ -115,7 +115,7 @@ def test_the_first_call_has_several_blocks_of_the_other_sizes_where_there_is_roo
         assert first.sizes["N"] == 4321 and first.sizes["M"] > 2 * 8
 
 
-@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
+@pytest.mark.parametrize("folder", folders_with_kernels(), ids=lambda folder: folder.id)
 def test_a_solution_is_judged_in_no_more_calls(folder):
     module = load_test_file(folder)
     exercise, use = module.exercise, uses_asked(module, DrawnUse)[0]

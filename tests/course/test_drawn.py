@@ -32,7 +32,7 @@ from grader import (
 )
 from grader.author.mutants import mutants_of
 from grader.course.drawn_calls import GROUP_OF_MOST, MOST_CALLS, drawn_calls
-from grader.course.folder import Folder, all_folders, load_test_file
+from grader.course.folder import Folder, load_test_file
 from grader.course.large_calls import FEW, large_calls
 from grader.course.promise import GPUS, Between, DrawnCall, StatedPromise, stated
 from grader.course.simpler_calls import simpler, smallest
@@ -60,11 +60,11 @@ from grader.numerics.poison import is_poison
 from grader.submission.whole_numbers import whole_numbers
 from grader.wire.messages import CAPABILITY
 from tests import slow
-from tests.conftest import ROOT
+from tests.conftest import ROOT, folders_with_kernels
 from tests.typed_commands import run_pytest
 
 SEEDS = range(25)
-FOLDERS = all_folders(ROOT)
+FOLDERS = folders_with_kernels()
 BLOCKS = dict(BLOCK_M=32, BLOCK_N=32)
 
 

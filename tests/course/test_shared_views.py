@@ -17,7 +17,7 @@ from grader.course.simpler_calls import simpler
 from grader.course.trial import Trial
 from grader.explain.verdict import FAIL, PASS
 from tests import slow
-from tests.conftest import ROOT
+from tests.conftest import ROOT, folders_with_kernels
 from tests.course.test_drawn import promise_of, verdict_on
 
 SEEDS = range(10)
@@ -109,7 +109,7 @@ def test_what_is_stored_in_and_indices_are_no_part_of_anything():
     assert parts_of(["x", "z", "i"], options)[1] == []
 
 
-@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
+@pytest.mark.parametrize("folder", folders_with_kernels(), ids=lambda folder: folder.id)
 def test_a_part_lies_within_the_other_argument_in_every_exercise(folder):
     promise, test = promise_of(folder)
     for seed in slow.drawn(SEEDS, 3, folder.test_file.read_text(encoding="utf-8")):

@@ -19,7 +19,7 @@ from grader.judging.gpu_memory import SHARE_OF_MEMORY, blame, bytes_needed
 from grader.judging.judge import Judge
 from grader.judging.run import Run
 from grader.numerics.data_sets import Data, integers, normal, output, special
-from tests.conftest import ROOT
+from tests.conftest import ROOT, folders_with_kernels
 from tests.gpu.uncompiled import Uncompiled
 
 on_a_gpu = pytest.mark.skipif(not isinstance(device_here(), Device), reason="needs a GPU")
@@ -108,7 +108,7 @@ def recordings(folder: Folder, run: Run) -> Iterator[tuple[Trial, PackedPlan]]:
     return ((trial, run.launch_plan(trial)) for trial in trials)
 
 
-@pytest.fixture(params=all_folders(ROOT), ids=lambda folder: folder.id)
+@pytest.fixture(params=folders_with_kernels(), ids=lambda folder: folder.id)
 def largest(request):
     """The trial and the launch plan of the call of an exercise that takes most memory; compiled where it can run."""
     run = Run(request.param, str(request.param.solution_file), seed=1)

@@ -21,7 +21,7 @@ from grader.gpu.simulated_gpu import (
 from grader.wire.device_calls import DeviceCall
 
 TRAITS = drawn_traits(random.Random(61))
-SECONDS = 30e-6
+KERNEL = 30e-6
 EVERY = tuple(GpuPart)
 
 
@@ -56,31 +56,31 @@ def test_a_launch_returns_at_once_and_synchronize_waits():
 
 
 def test_the_first_launch_compiles():
-    gpu = SimulatedGpu(TRAITS, SECONDS, 1, all_but(GpuPart.COMPILING))
+    gpu = SimulatedGpu(TRAITS, KERNEL, 1, all_but(GpuPart.COMPILING))
     assert clock(gpu, "run") == pytest.approx(TRAITS.compilation, rel=0.01)
-    assert clock(gpu, "run") == pytest.approx(SECONDS, rel=0.01)
+    assert clock(gpu, "run") == pytest.approx(KERNEL, rel=0.01)
 
 
 def test_the_host_needs_time_for_a_launch_and_to_synchronize():
-    gpu = SimulatedGpu(TRAITS, SECONDS, 1, all_but(GpuPart.HOST))
-    least = TRAITS.launch + TRAITS.synchronization + SECONDS
+    gpu = SimulatedGpu(TRAITS, KERNEL, 1, all_but(GpuPart.HOST))
+    least = TRAITS.launch + TRAITS.synchronization + KERNEL
     assert least * 0.9 < clock(gpu, "run", "synchronize") < least * 1.2
 
 
 def test_a_warm_cache_saves_time_until_it_is_flushed():
-    gpu = SimulatedGpu(TRAITS, SECONDS, 1, all_but(GpuPart.CACHE))
+    gpu = SimulatedGpu(TRAITS, KERNEL, 1, all_but(GpuPart.CACHE))
     cold, warm = clock(gpu, "run"), clock(gpu, "run")
     done(gpu, "flush_cache")
-    assert cold == pytest.approx(SECONDS, rel=0.01) == clock(gpu, "run")
-    saved = TRAITS.saved_share * min(SECONDS, TRAITS.saved)
-    assert warm == pytest.approx(SECONDS - saved, rel=0.01)
+    assert cold == pytest.approx(KERNEL, rel=0.01) == clock(gpu, "run")
+    saved = TRAITS.saved_share * min(KERNEL, TRAITS.saved)
+    assert warm == pytest.approx(KERNEL - saved, rel=0.01)
 
 
 def test_zeros_take_less_time_until_inputs_are_drawn():
-    gpu = SimulatedGpu(TRAITS, SECONDS, 1, all_but(GpuPart.ZEROS))
-    assert clock(gpu, "run") == pytest.approx(SECONDS * TRAITS.of_zeros, rel=0.01)
+    gpu = SimulatedGpu(TRAITS, KERNEL, 1, all_but(GpuPart.ZEROS))
+    assert clock(gpu, "run") == pytest.approx(KERNEL * TRAITS.of_zeros, rel=0.01)
     done(gpu, "draw_inputs")
-    assert clock(gpu, "run") == pytest.approx(SECONDS, rel=0.01)
+    assert clock(gpu, "run") == pytest.approx(KERNEL, rel=0.01)
 
 
 def test_the_clock_rises_with_work_and_falls_in_a_rest():
@@ -94,39 +94,39 @@ def test_the_clock_rises_with_work_and_falls_in_a_rest():
 
 def test_launches_scatter_around_the_true_time_and_some_are_disturbed():
     for part, middle, largest in ((GpuPart.SCATTER, 0.005, 1.3), (GpuPart.DISTURBANCE, 1e-4, 6.1)):
-        gpu = SimulatedGpu(TRAITS, SECONDS, 1, all_but(part))
-        shares = [clock(gpu, "run") / SECONDS for _ in range(2000)]
+        gpu = SimulatedGpu(TRAITS, KERNEL, 1, all_but(part))
+        shares = [clock(gpu, "run") / KERNEL for _ in range(2000)]
         assert statistics.median(shares) == pytest.approx(1, abs=middle + 0.001)
         assert 1.05 < max(shares) < largest
 
 
 def test_other_work_takes_the_gpu_time_and_events_count_it():
-    gpu = SimulatedGpu(TRAITS, SECONDS, 1, all_but(GpuPart.OTHER_WORK, GpuPart.QUEUE))
+    gpu = SimulatedGpu(TRAITS, KERNEL, 1, all_but(GpuPart.OTHER_WORK, GpuPart.QUEUE))
     assert clock(gpu, "flush_cache", "synchronize") == pytest.approx(TRAITS.flush, rel=0.01)
     gpu.answer([DeviceCall("sleep", 1_000_000)])
     assert clock(gpu, "synchronize") == pytest.approx(1e6 / TRAITS.cycles_a_second, rel=0.01)
     for part, counted in ((GpuPart.OTHER_WORK, TRAITS.flush), (GpuPart.RAMP, 0.0)):
-        gpu = SimulatedGpu(replace(TRAITS, ramp=1e-9), SECONDS, 1, all_but(part))
+        gpu = SimulatedGpu(replace(TRAITS, ramp=1e-9), KERNEL, 1, all_but(part))
         one, other = done(gpu, "record", "flush_cache", "run", "record", "synchronize", "now")[1]
-        assert other - one == pytest.approx(counted + SECONDS, rel=0.01)
+        assert other - one == pytest.approx(counted + KERNEL, rel=0.01)
 
 
 def test_events_count_how_long_the_gpu_waits_for_the_host():
     for part, least in ((GpuPart.GAP, TRAITS.launch), (GpuPart.ZEROS, 0.0)):
-        gpu = SimulatedGpu(replace(TRAITS, of_zeros=1.0), SECONDS, 1, all_but(part, GpuPart.HOST))
+        gpu = SimulatedGpu(replace(TRAITS, of_zeros=1.0), KERNEL, 1, all_but(part, GpuPart.HOST))
         one, other = done(gpu, "record", "run", "record", "synchronize", "now")[1]
-        assert other - one == pytest.approx(least + SECONDS, abs=0.2 * least + 1e-9)
+        assert other - one == pytest.approx(least + KERNEL, abs=0.2 * least + 1e-9)
 
 
 def test_what_happens_depends_on_the_seed_and_no_part_changes_what_another_draws():
     def shares(seed: object, without: set[GpuPart]) -> list[float]:
-        gpu = SimulatedGpu(TRAITS, SECONDS, seed, without)
+        gpu = SimulatedGpu(TRAITS, KERNEL, seed, without)
         return [clock(gpu, "run") for _ in range(50)]
 
     disturbed = shares(1, all_but(GpuPart.DISTURBANCE))
     assert disturbed == shares(1, all_but(GpuPart.DISTURBANCE)) != shares(2, all_but(GpuPart.DISTURBANCE))
     both = shares(1, all_but(GpuPart.DISTURBANCE, GpuPart.SCATTER))
-    assert [one > 1.4 * SECONDS for one in both] == [one > 1.4 * SECONDS for one in disturbed]
+    assert [one > 1.4 * KERNEL for one in both] == [one > 1.4 * KERNEL for one in disturbed]
 
 
 def test_an_event_is_told_when_the_gpu_has_come_to_it():
@@ -138,11 +138,11 @@ def test_an_event_is_told_when_the_gpu_has_come_to_it():
 
 
 def test_the_log_has_how_long_the_gpu_waited_between_events():
-    gpu = SimulatedGpu(TRAITS, SECONDS, 1, all_but(GpuPart.QUEUE, GpuPart.HOST))
+    gpu = SimulatedGpu(TRAITS, KERNEL, 1, all_but(GpuPart.QUEUE, GpuPart.HOST))
     done(gpu, "record", "run", "record", "synchronize", "now")
     gpu.answer([DeviceCall("elapsed", 0, 1)])
     (timed,) = gpu.log.timed_by_events
-    assert timed.launches == 1 and timed.idle == pytest.approx(timed.seconds - SECONDS)
+    assert timed.launches == 1 and timed.idle == pytest.approx(timed.seconds - KERNEL)
 
 
 @pytest.mark.parametrize("names", [["run"] * 1000, ["synchronize"] * 4000, []])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.course.folder import Folder, all_folders, load_test_file
+from grader.course.folder import Folder, load_test_file
 from grader.gpu.inside import checking
 from grader.judging import gpu_memory
 from grader.judging.gpu_memory import PeakBytes
@@ -13,7 +13,7 @@ from grader.judging.judge import Judge
 from grader.judging.run import Run
 from grader.judging.uses import CheckUse, uses_asked
 from grader.numerics.data_sets import Data
-from tests.conftest import ROOT
+from tests.conftest import folders_with_kernels
 from tests.gpu.uncompiled import Uncompiled
 
 X = 1 << 10  # elements, 4 bytes each
@@ -60,7 +60,7 @@ def test_what_is_left_after_one_peak_counts_in_the_next():
 # ---- what is counted for a call against what its comparison holds, here; tests/gpu/test_memory.py: all of it ---------
 
 
-@pytest.fixture(params=all_folders(ROOT), ids=lambda folder: folder.id)
+@pytest.fixture(params=folders_with_kernels(), ids=lambda folder: folder.id)
 def largest(request, monkeypatch):
     """(exercise, trial, recording) of the largest call of an exercise that is made here, compared in small parts."""
     for module in (gpu_memory, checking):

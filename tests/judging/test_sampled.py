@@ -23,7 +23,7 @@ from grader.judging.uses import CheckUse, CompiledUse, DrawnUse, OnGpuUse, Throu
 from grader.numerics.data_sets import Data
 from grader.numerics.drawn_pages import ENTRIES, entries_of
 from grader.numerics.layouts import far_apart
-from tests.conftest import ROOT
+from tests.conftest import ROOT, folders_with_kernels
 from tests.slow import in_turn
 from tests.typed_commands import run_pytest
 
@@ -469,7 +469,7 @@ LEFT_OUT = {
 }
 
 
-@pytest.mark.parametrize("folder", all_folders(ROOT), ids=lambda folder: folder.id)
+@pytest.mark.parametrize("folder", folders_with_kernels(), ids=lambda folder: folder.id)
 def test_an_exercise_with_large_calls_says_how_they_are_cut_and_how_large_they_may_be(folder):
     module = load_test_file(folder)
     if not (calls := uses_asked(module, OnGpuUse)):

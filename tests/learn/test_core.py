@@ -9,11 +9,11 @@ import pytest
 
 from grader.course.folder import Folder, all_folders, load_test_file
 from grader.judging.uses import CheckUse, TrafficUse, Use, uses_asked
-from tests.conftest import ROOT, mutant
+from tests.conftest import ROOT, folders_with_kernels, mutant
 from tests.learn.conftest import Course
 from tests.typed_commands import Finished
 
-FOLDERS = all_folders(ROOT)
+FOLDERS = folders_with_kernels()
 STRIDED = ("01_masked_add", "02_strided_blocks")  # the idea of 02 is strides
 
 

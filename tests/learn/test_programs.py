@@ -6,13 +6,12 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from grader.course.folder import all_folders, load_test_file
+from grader.course.folder import load_test_file
 from grader.learn.program_accesses import in_words, touched
 from grader.numerics.data_sets import Data
 from grader.processes import triton_forkserver_client
 from grader.wire.messages import LoggedAccess
-from tests.conftest import mutant
-from tests.learn.conftest import ROOT
+from tests.conftest import folders_with_kernels, mutant
 
 
 @pytest.mark.parametrize(
@@ -62,8 +61,15 @@ def test_each_launch_of_a_call_is_named(course):
     assert "\n\nlaunch 2: softmax_combine_kernel, grid (1,)\n\nprogram (0,)\n" in out
 
 
+@pytest.mark.parametrize("command", ["programs", "trace", "inspect"])
+def test_an_exercise_without_a_kernel_has_nothing_to_show(course, command):
+    done = course.here(command, "42")
+    assert done.status == 1 and "42_measure_it has no kernel, so there is nothing to show. Next: pytest" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
 def test_every_exercise_has_a_small_example():
-    for folder in all_folders(ROOT):
+    for folder in folders_with_kernels():
         example = load_test_file(folder).exercise.example
         assert example is not None
         assert max(max(data.shape) for data in example.data if isinstance(data, Data)) <= 16

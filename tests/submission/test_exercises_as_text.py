@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.folder import Folder, all_folders
+from grader.course.folder import Folder
 from grader.course.regions import empty_regions, given_lines, marked_regions
 from grader.explain.failures import file_failure
 from grader.submission.text import MOST_NODES, call_at, read_submission
-from tests.conftest import exercise_of
+from tests.conftest import exercise_of, folders_with_kernels
 
 ROOT = Path(__file__).resolve().parents[2]
-IDS = [folder.id for folder in all_folders(ROOT)]
+IDS = [folder.id for folder in folders_with_kernels()]
 ADD = Folder(ROOT / "exercises" / "01_masked_add")
 
 
