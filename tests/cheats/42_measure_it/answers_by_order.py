@@ -1,6 +1,6 @@
 """Answers what the tests ask for in their order, and measures for show.
 
-Rejected with: The answer is 25 ms, and a launch takes
+Rejected with: The answer is ... and a launch takes
 """
 
 ANSWERS = [25e-3, 1e-3, 30e-6, 4e-6]
