@@ -170,7 +170,7 @@ class Judge:
         if (early := self.before_any_call()) is not None:
             return early
         if self.measured_without_end:
-            return Verdict(SKIPPED, WAITED, note="not tried: a measurement before it came to no end")
+            return Verdict(SKIPPED, WAITED, note="not tried: a measurement before it came to no answer")
         verdicts = []
         for one in measurements:
             verdict = self._guarded(partial(measured_verdict, self.run, self.exercise, one))
