@@ -57,6 +57,8 @@ SHORT = {
         "seconds of a core, for calls that never end",
     "tests/test_robustness.py: monkeypatch.setattr('grader.processes.submission_process.LOAD_LIMIT', 1.0)":
         "seconds of a core, for an import that never ends",
+    "tests/own/test_unjudged.py: monkeypatch.setattr('grader.own.own_reference.LIMIT', 1)": "it never ends",
+    "tests/own/test_unjudged.py: monkeypatch.setattr('grader.own.own_exercise.LIMIT', 1)": "it never ends",
     "tests/test_robustness.py: monkeypatch.setattr('grader.processes.submission_process.MOST_WAITING', 0.01)":
         "the call goes on once it has been seen to wait for longer",
     "tests/wire/test_timed_frames.py: time.monotonic() - begun >= 0.2": "slower is longer",

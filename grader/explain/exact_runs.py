@@ -16,13 +16,6 @@ class NoExact(Sentence):
     ENDED = "it has not come to its end{place}: {what}"
 
 
-class Formula(Sentence):
-    OTHER = (
-        "Rounding hides it, and it is another formula: where nothing is rounded, {name} is off by up to {share:.2g} of "
-        "its largest value, {dtype}."
-    )
-
-
 def no_exact_run(why: NoExactRun) -> Said:
     sentence = NoExact[Why(why.why).name]
     fields = {"place": in_line(why.line), "what": why.what or "a tensor"}

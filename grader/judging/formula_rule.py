@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from grader.course.trial import Trial
-from grader.explain.exact_runs import Formula, no_exact_run
+from grader.explain.exact_runs import no_exact_run
+from grader.explain.hidden_formulas import HiddenFormula
 from grader.explain.values import value_verdict
 from grader.explain.verdict import PASS, Verdict
 from grader.judging.in_interpreter import Interpreted
@@ -63,7 +64,7 @@ class InterpretedByFormula(Interpreted):
             )  # fmt: skip
             verdict = value_verdict(of_exact_run)
             off = largest(comparison.out - ref) / (largest(ref) or 1.0)
-            told = Formula.OTHER(name=name, share=off, dtype=str(trial.dtype).removeprefix("torch."))
+            told = HiddenFormula.OTHER(name=name, share=off, dtype=str(trial.dtype).removeprefix("torch."))
             verdict.said.insert(0, told)
             return verdict
         return None
