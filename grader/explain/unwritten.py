@@ -42,20 +42,25 @@ class Unwritten(Sentence):
         "Nothing was written to {name}: no store of {stores} reaches it. What stores stands in a loop: has that loop "
         "an iteration for these sizes?"
     )
-    MISSING_AXIS = "{silent} of {total} programs write nothing to {name}: {missing_axis}."
+    MISSING_AXIS = "{silent} of {total} programs {write} nothing to {name}: {missing_axis}."
     NO_SUCH_AXIS = (
         "The kernel asks for tl.program_id({axis}) in line {line}, and the grid {grid} has no axis {axis}: the number "
         "is 0 in every program. Give the grid a size for each axis that the kernel asks for."
     )
     AXES_EXCHANGED = (
-        "{silent} of {total} programs write nothing to {name}, as if the kernel took axis 0 of the grid for axis 1 and "
-        "axis 1 for axis 0. The grid{made} is {grid}: which axis counts which blocks there, and in tl.program_id{read}?"
+        "{silent} of {total} programs {write} nothing to {name}, as if the kernel took axis 0 of the grid for axis 1 "
+        "and axis 1 for axis 0. The grid{made} is {grid}: which axis counts which blocks there, and in "
+        "tl.program_id{read}?"
     )
     MASKED_OFF = (
         "{silent} of {total} programs load and store nothing: their masks are false in every lane, or their loops have "
         "no iteration. Do the masks compare with the size, and do the program numbers lead to tiles that are there?"
     )
-    WRONG_PLACES = "{silent} of {total} programs write nothing to {name}: program numbers lead to the wrong places."
+    ENDS_EARLY = (
+        "{silent} of {total} programs {write} nothing to {name}, and line {line} ends a program early: does it end one "
+        "that has something to store, be it a 0? What torch.empty gives holds anything."
+    )
+    WRONG_PLACES = "{silent} of {total} programs {write} nothing to {name}: program numbers lead to the wrong places."
     FIRST_SILENT = (
         "Program {program} is the first of these: which tile do line {line} and the lines after it make of its number?"
     )
@@ -142,6 +147,9 @@ def unwritten(evidence: Compared) -> Verdict | None:
         line = line_of_grid(evidence.submission.tree, launch.line) or launch.line
         return failed(Cause.UNWRITTEN, told, shown, evidence.source_line(line), kind="cause", line=line)
     cause = cause or _left_out(evidence, writers, missing)
+    if cause.sentence is Unwritten.ENDS_EARLY:
+        line = _early_end(evidence)
+        return failed(Cause.UNWRITTEN, cause, shown, evidence.source_line(line), kind="memory", line=line)
     if cause.sentence not in OF_GRIDS or launch is None:
         first = _first_silent(evidence, writers) if cause.sentence is Unwritten.WRONG_PLACES else None
         return failed(Cause.UNWRITTEN, cause, first, shown, kind="memory")
@@ -174,15 +182,24 @@ def _silent(evidence: Evidence, writers: Writers) -> Said | None:
     launch, (silent, total) = evidence.launch, _silent_programs(evidence, writers)
     if told := _loop_that_ends_early(evidence, writers.programs, silent, total):
         return told
-    found: Fields = dict(silent=silent, total=total, name=evidence.returns)
+    write = "writes" if silent == 1 else "write"
+    found: Fields = dict(silent=silent, total=total, name=evidence.returns, write=write)
     if silent > 0 and evidence.missing_axis_text:
         return Unwritten.MISSING_AXIS(missing_axis=evidence.missing_axis_text, **found)
     if silent > 0 and launch is not None and _axes_are_exchanged(evidence, launch, writers):
         made, read = _lines_of_axes(evidence, launch)
         return Unwritten.AXES_EXCHANGED(grid=str(tuple(launch.grid)), made=made, read=read, **found)
+    if silent > 0 and (line := _early_end(evidence)):
+        return Unwritten.ENDS_EARLY(line=line, **found)
     if silent > 0 and launch is not None and launch.idle >= silent:
         return Unwritten.MASKED_OFF(silent=silent, total=total)
     return Unwritten.WRONG_PLACES(**found) if silent > 0 else None
+
+
+def _early_end(evidence: Evidence) -> int:
+    """Returns the only line in which a condition ends a program of the launch; 0 if there is none, or several."""
+    kernel = evidence.kernel_of(evidence.launch) if evidence.launch is not None else None
+    return the_only(kernel.early_end_lines) if kernel is not None else 0
 
 
 def _first_silent(evidence: Evidence, writers: Writers) -> Said | None:

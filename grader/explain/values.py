@@ -299,7 +299,7 @@ def _low_precision(evidence: Compared) -> Verdict | None:
         return None
     said = Values.ROUNDED_TO_FP16() if exact_bound else Values.LIKE_FP16(error=comparison.largest_error)
     advice, line = _where_digits_go(evidence)
-    if advice is None or not of_fp16:
+    if advice is None or not of_fp16 or any(one.dtype != "fp16" for one in evidence.roundings):
         said = Values.FEW_DIGITS(error=comparison.largest_error)
     if advice is None:
         advice = Values.WHERE_DIGITS_GO()

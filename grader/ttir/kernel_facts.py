@@ -61,6 +61,11 @@ class KernelFacts:
         return sorted({operation.place.line for operation in self.named(*STORES)})
 
     @property
+    def early_end_lines(self) -> list[int]:
+        """The lines of conditions that end a program: the text branches there, and for no other reason."""
+        return sorted({operation.place.line for operation in self.named("cf.cond_br")})
+
+    @property
     def stores_only_in_loops(self) -> bool:
         """True if the kernel stores, and each store stands in a loop."""
         stores, repeated = self.named(*STORES), self.module.in_loops()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader import indices, normal, output
+from grader import indices, normal, output, slots
 from grader.judging.uses import TrafficUse
 from tests.conftest import ROOT
 from tests.explain.first_mistakes import told
@@ -73,6 +73,16 @@ def test_the_grid_is_not_told_where_another_block_size_alone_is_wrong(bench):
     verdict = one.check(normal(137, 153), output(137, 153), BLOCK_M=32, BLOCK_N=128)
     assert "of them should?" in verdict.lines[0] and verdict.line == 0
     assert not any("grid" in line for line in verdict.lines)
+
+
+@pytest.mark.parametrize(
+    ("below", "some"), [(4, "of 12 programs write nothing"), (12, "1 of 12 programs writes nothing")]
+)
+def test_a_condition_that_ends_programs_before_they_store_is_told_by_its_line(bench, below, some):
+    row = next(line for line in solution(GATHER).splitlines() if "row = tl.load" in line)
+    change = (row, f"{row}\n    if row == 2:\n        return")
+    said, line = told(bench, GATHER, (change,), (normal(12, 300), rows), {})
+    assert some in said and "ends a program early" in said and line == "if row == 2:"
 
 
 TOO_MANY = {
@@ -184,7 +194,7 @@ def test_the_first_program_without_a_tile_is_told(bench, name):
         text = text.replace(old, new)
     sizes = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=2)
     verdict = bench(text, id).check(normal(*a), normal(*b), dtypes=("float16",), **sizes)
-    assert verdict.lines[0].endswith("programs write nothing to c: program numbers lead to the wrong places.")
+    assert verdict.lines[0].endswith(" nothing to c: program numbers lead to the wrong places.")
     assert verdict.lines[1].startswith(f"Program {program} is the first of these: which tile do line 18 and the lines")
 
 
