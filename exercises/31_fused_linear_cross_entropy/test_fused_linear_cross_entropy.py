@@ -105,6 +105,7 @@ exercise = Exercise(
 
 ONE_SPLIT = dict(BLOCK_M=32, BLOCK_V=32, BLOCK_K=32, SPLITS=1)  # many tiles from little data
 SMALL = dict(BLOCK_M=32, BLOCK_V=32, BLOCK_K=32, SPLITS=2)
+THREE = dict(BLOCK_M=16, BLOCK_V=16, BLOCK_K=16, SPLITS=3)  # no power of two
 BOTH = ("float16", "bfloat16")
 
 
@@ -183,10 +184,11 @@ def test_no_size_is_a_multiple_of_its_block(check):
 
 @core
 def test_the_logits_are_never_in_memory(traffic):
-    # 3 tiles of rows, 8 blocks of columns in 2 splits: 12 bytes of scratch for each row and split.
+    # 3 tiles of rows, 8 blocks of columns in 2 splits: 12 bytes of scratch for each row and split. A kernel may read x
+    # and the rows that target names once more.
     traffic(
         normal(96, 64), words(256, 64), targets(96, 256), 0.0, 0.0, **SMALL, launches=2, idle=0, kept=3 * 96 * 2,
-        reads={"x": 8, "weight": 3.01, "target": 9}, writes=1, share={"weight": 0.51}, float_atomics=False,
+        reads={"x": 9, "weight": 3.38, "target": 9}, writes=1, share={"weight": 0.63}, float_atomics=False,
     )  # fmt: skip
 
 
@@ -203,7 +205,7 @@ def test_one_column_past_a_split_and_one_less(check):
 
 
 def test_splits_without_columns(check):
-    check(normal(5, 32), words(7, 32), targets(5, 7), 0.0, 0.0, BLOCK_M=16, BLOCK_V=16, BLOCK_K=16, SPLITS=3)
+    check(normal(5, 32), words(7, 32), targets(5, 7), 0.0, 0.0, **THREE)
 
 
 def test_one_row_and_one_column(check):
@@ -230,7 +232,7 @@ def test_logits_fall_from_block_to_block(check):
 
 
 def test_logits_far_below_zero(check):
-    check(around(2, normal(37, 64)), around(-2, words(149, 64)), targets(37, 149), 0.0, 0.0, **SMALL)
+    check(around(2, normal(37, 64)), around(-2, words(149, 64)), targets(37, 149), 0.0, 0.0, **THREE)
 
 
 def test_large_logits_keep_their_digits(check):
