@@ -153,7 +153,7 @@ def positive(M, K):
 
 
 def core(test):
-    """Half of all points for the first seven tests."""
+    """Nearly half of all points for the first six tests."""
     return pytest.mark.core(pytest.mark.points(3)(test))
 
 
