@@ -82,11 +82,11 @@ def linear_cross_entropy(x, weight, target, label_smoothing, z_loss):
     row of x does not count; label_smoothing, from 0 to 1, and z_loss, 0 or more: numbers.
 
     With logits = x @ weight.T, [M, V], and q = (1 - label_smoothing) * one_hot(target) + label_smoothing / V, returns
-    lse, [M] fp32: log(sum of exp(logits)) of each row; and loss, [M] fp32: lse - sum(q * logits) + z_loss * lse**2, or
-    0 where the target is -100. The order is loss, lse.
+    loss, [M] fp32: lse - sum(q * logits) + z_loss * lse**2, or 0 where the target is -100; and lse, [M] fp32: log(sum of
+    exp(logits)) of each row.
     """
-    # Make room for both results and for the scratch, three fp32 numbers a row and split. Launch both kernels, return the
-    # results: about 17 lines.
+    # Make room for both results and for the scratch, three fp32 numbers a row and split. Launch both kernels and return
+    # the results: about 17 lines.
     ### BEGIN SOLUTION
     (M, K), V = x.shape, weight.shape[0]
     loss = torch.empty((M,), dtype=torch.float32, device=x.device)
