@@ -35,8 +35,8 @@ def linear_cross_entropy(x, weight, target, label_smoothing, z_loss):
     row of x does not count; label_smoothing, from 0 to 1, and z_loss, 0 or more: numbers.
 
     With logits = x @ weight.T, [M, V], and q = (1 - label_smoothing) * one_hot(target) + label_smoothing / V, returns
-    loss, [M] fp32: lse - sum(q * logits) + z_loss * lse**2, or 0 where the target is -100; and lse, [M] fp32: log(sum of
-    exp(logits)) of each row.
+    loss, [M] fp32: lse - sum(q * logits) + z_loss * lse**2, or 0 where the target is -100; and lse, [M] fp32: the
+    logarithm of the sum of exp(logits) of each row.
     """
     # Make room for both results and for the scratch, three fp32 numbers a row and split. Launch both kernels and return
     # the results: about 17 lines.

@@ -12,6 +12,7 @@ from grader import (
     any_strides,
     contiguous,
     error_of_sum,
+    falling_down,
     first_row,
     indices,
     integers,
@@ -145,6 +146,11 @@ def falling_words(V, K):
     return growing(V, K) * -1
 
 
+def deep(M, K):
+    """Rows whose logits lie near 256, the first one's, to near -256, the last one's: with weight around 2."""
+    return falling_down(M, K) * 0.02
+
+
 def positive(M, K):
     return around(1, normal(M, K))
 
@@ -208,8 +214,8 @@ def test_splits_without_columns(check):
     check(normal(5, 32), words(7, 32), targets(5, 7), 0.0, 0.0, **THREE)
 
 
-def test_one_row_and_one_column(check):
-    check(normal(1, 1), words(1, 1), targets(1, 1), 0.0, 0.0, **SMALL)
+def test_one_row_and_two_words(check):
+    check(normal(1, 1), words(2, 1), targets(1, 2), 0.0, 0.0, **SMALL)
 
 
 def test_no_row(check):
@@ -229,6 +235,10 @@ def test_logits_grow_from_block_to_block(check):
 
 def test_logits_fall_from_block_to_block(check):
     check(positive(37, 43), falling_words(149, 43), targets(37, 149), 0.0, 0.0, **SMALL)
+
+
+def test_rows_lie_from_far_above_zero_to_far_below(check):
+    check(deep(130, 64), around(2, normal(149, 64)), targets(130, 149), 0.0, 0.0, **THREE)
 
 
 def test_logits_far_below_zero(check):

@@ -5,8 +5,8 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_V, BLOCK_K = 128, 256, 64  # one tile of logits, and the step along K
-SPLITS = 4  # programs that share the vocabulary of one tile of rows
+BLOCK_M, BLOCK_V, BLOCK_K = 64, 128, 64  # one tile of logits, and the step along K
+SPLITS = 8  # programs that share the vocabulary of one tile of rows
 
 
 @triton.jit

@@ -2,7 +2,7 @@
 
 Finding: oob-load
 
-Rejected with: of weight
+Rejected with: before weight begins
 """
 
 import torch
