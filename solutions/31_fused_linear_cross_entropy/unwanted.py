@@ -1,4 +1,4 @@
-"""Kept out by the gate: two splits, so that 32 tiles of rows make 64 programs, for 132 multiprocessors.
+"""Kept out by the gate: tiles of 64 rows and 64 columns, two steps of 32 along K under way.
 
 All else is as in the solution, and no count shows it. A version that stores all logits is faster than this one, and too
 near to the solution for a gate: the numbers that it keeps are what refuses it.
@@ -8,8 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_V, BLOCK_K = 128, 256, 64  # one tile of logits, and the step along K
-SPLITS = 2  # programs that share the vocabulary of one tile of rows
+BLOCK_M, BLOCK_V, BLOCK_K = 64, 64, 32
+SPLITS = 4  # programs that share the vocabulary of one tile of rows
 
 
 @triton.jit
@@ -85,7 +85,7 @@ def linear_cross_entropy(x, weight, target, label_smoothing, z_loss):
     # Tiles of rows come first in the grid: programs that run together load the same rows of weight.
     linear_cross_entropy_partial_kernel[(tiles, SPLITS)](
         x, weight, target, m, s, picked, M, V, K, label_smoothing, *x.stride(), *weight.stride(),
-        BLOCK_M=BLOCK_M, BLOCK_V=BLOCK_V, BLOCK_K=BLOCK_K, SPLITS=SPLITS, num_warps=8, num_stages=3,
+        BLOCK_M=BLOCK_M, BLOCK_V=BLOCK_V, BLOCK_K=BLOCK_K, SPLITS=SPLITS, num_warps=4, num_stages=2,
     )  # fmt: skip
     linear_cross_entropy_combine_kernel[(tiles,)](
         m, s, picked, target, loss, lse, M, z_loss,
