@@ -76,9 +76,11 @@ def test_the_grid_is_not_told_where_another_block_size_alone_is_wrong(bench):
 
 
 @pytest.mark.parametrize(
-    ("below", "some"), [(4, "of 12 programs write nothing"), (12, "1 of 12 programs writes nothing")]
+    ("rows", "some"),
+    [(indices(12, below=4), "of 12 programs write nothing"), (slots(12, below=12), "1 of 12 programs writes nothing")],
+    ids=["several", "one"],
 )
-def test_a_condition_that_ends_programs_before_they_store_is_told_by_its_line(bench, below, some):
+def test_a_condition_that_ends_programs_before_they_store_is_told_by_its_line(bench, rows, some):
     row = next(line for line in solution(GATHER).splitlines() if "row = tl.load" in line)
     change = (row, f"{row}\n    if row == 2:\n        return")
     said, line = told(bench, GATHER, (change,), (normal(12, 300), rows), {})
