@@ -57,7 +57,10 @@ class Compiler(Sentence):
     PYTHON_FUNCTION = "{where}: the kernel calls {name}, a Python function: give it @triton.jit."
     KERNEL_NAME = "{where}: a kernel's name is made of a to z, A to Z, 0 to 9 and _, and this one is {name}."
     NO_PARAMETER = "{where}: the launch passes {name}, which is no parameter of the kernel and no option of Triton's."
-    PRINT = '{where}: print in a kernel wants a text first: tl.device_print("x", x).'
+    PRINT = (
+        '{where}: print in a kernel wants a text first, as tl.device_print("x", x), and a GPU; course trace shows what '
+        "each line makes, without one."
+    )
     F_STRING = '{where}: an f-string in a kernel can hold constants only: tl.device_print("N", N).'
     INDEX = "{where}: an index picks no element of a tile: mask and reduce, as in tl.sum(tl.where(cols == 0, x, 0), 0)."
     ADDRESS = (

@@ -73,9 +73,11 @@ SAID_IN_KERNELS = {
     "bfloat16": "x.to(tl.bfloat16)", "bf16": "tl.bfloat16", "bmm": "tl.dot(a, b)",
     "clamp": "tl.clamp(x, min, max)", "double": "x.to(tl.float64)", "empty": "tl.zeros(shape, dtype)",
     "expand": "x[:, None] or x[None, :]", "float": "x.to(tl.float32)", "fp16": "tl.float16", "fp32": "tl.float32",
-    "fp64": "tl.float64", "half": "x.to(tl.float16)", "int": "x.to(tl.int32)", "long": "x.to(tl.int64)",
+    "fp64": "tl.float64", "half": "x.to(tl.float16)", "inf": 'float("inf")', "int": "x.to(tl.int32)",
+    "long": "x.to(tl.int64)",
     "masked_fill": "tl.where(mask, a, b)", "matmul": "tl.dot(a, b)", "mean": "tl.sum(x, 0) over their number",
-    "mm": "tl.dot(a, b)", "newaxis": "None, as in x[:, None]", "outer": "a column times a row, [:, None] "
+    "mm": "tl.dot(a, b)", "nan": 'float("nan")', "newaxis": "None, as in x[:, None]",
+    "outer": "a column times a row, [:, None] "
     "and [None, :]", "pow": "x * x", "relu": "tl.where, or tl.maximum", "silu": "x * tl.sigmoid(x)", "square": "x * x",
     "stride": "an argument of the kernel, as stride_xm", "t": "tl.trans(x)", "tanh": "made of tl.exp",
     "transpose": "tl.trans(x)", "unsqueeze": "x[:, None] or x[None, :]",
