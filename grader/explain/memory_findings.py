@@ -355,11 +355,11 @@ def _place(evidence: Evidence, finding: Finding, verb: str) -> Said:
 
 def _row_and_column(finding: Finding, columns: int) -> tuple[int, int]:
     """Returns which element of a matrix an access means: past the end of a row lies the next row, and the lane that
-    begins a tile's row tells which of both is meant."""
+    begins a tile's row tells which of both is meant, if it stands where a tile may begin."""
     columns = max(columns, 1)
     if finding.lane and 0 <= finding.row_start < finding.linear:
         row, column = divmod(finding.row_start, columns)
-        if finding.linear - finding.row_start == finding.lane:
+        if finding.linear - finding.row_start == finding.lane and column % (finding.tile or [1])[-1] == 0:
             return row, column + finding.lane
         if finding.linear - finding.row_start == finding.lane * columns:
             return row + finding.lane, column

@@ -202,3 +202,11 @@ def test_the_first_program_without_a_tile_is_told(bench, name):
 
 def solution(id: str) -> str:
     return (ROOT / f"solutions/{id}/{id[3:]}.py").read_text(encoding="utf-8")
+
+
+def test_an_offset_that_takes_blocks_for_rows_leaves_the_last_row_and_no_column(bench):
+    """Lane 156 of a tile that begins in the middle of a row is no column 781."""
+    text = solution("03_softmax").replace("row * stride_zm + cols * stride_zn", "row * BLOCK_N + cols")
+    verdict = bench(text, "03_softmax").check(normal(12, 781), dtypes=("float32",))
+    assert "past its last row. If the mask limits rows as you mean it, the address is wrong." in verdict.lines[0]
+    assert "z[12, 0]" in verdict.lines[1]
