@@ -31,7 +31,7 @@ class OfAnyOperation(Sentence):
         "{name} holds {argument} itself, unchanged: the tiles are not turned, or they are turned twice, as where the "
         "strides of {argument} or of {name} are exchanged."
     )
-    TRANSPOSED = "{name} holds its own transpose: rows and columns are exchanged, or two strides."
+    TRANSPOSED = "{name} holds the transpose of what is expected: rows and columns are exchanged, or two strides."
     UPDATED_TWICE = "{name} is updated twice: it holds what a second call would make of it."
     NOT_ZEROED = "Atomics add to {name}, which nobody has set to 0: torch.empty holds leftovers of the past."
     THROUGH_FP32 = (
