@@ -17,6 +17,7 @@ from grader.numerics.arguments import exact
 from grader.numerics.bounds import size_of_terms
 from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
+from grader.numerics.torchs_rounding import RoundingOfTorch
 from grader.sentences import Fields, Said, Sentence
 from grader.wire.reply import Writers
 
@@ -299,7 +300,8 @@ def _low_precision(evidence: Compared) -> Verdict | None:
         return None
     said = Values.ROUNDED_TO_FP16() if exact_bound else Values.LIKE_FP16(error=comparison.largest_error)
     advice, line = _where_digits_go(evidence)
-    if advice is None or not of_fp16 or any(one.dtype != "fp16" for one in evidence.roundings):
+    is_derived = not isinstance(getattr(evidence.wanted.bound, "arithmetic", None), RoundingOfTorch)
+    if advice is None or not of_fp16 or not is_derived or any(one.dtype != "fp16" for one in evidence.roundings):
         said = Values.FEW_DIGITS(error=comparison.largest_error)
     if advice is None:
         advice = Values.WHERE_DIGITS_GO()

@@ -68,21 +68,29 @@ class RoundingOfTorch:
         """Returns how far a right kernel's arithmetic may lead from `ref`, [shape of ref]; `inputs` are in float64."""
         multiple, floor = OF_16_BITS if self._has_16_bits else (MULTIPLE, FLOOR)
         share = floor * UNIT_ROUNDOFF[self.dtype] + self.approximates
-        return torch.full_like(ref, multiple * self._of_torch(inputs) + share * scale_of(inputs, ref))
+        pairs = self._runs(inputs)
+        bound = torch.full_like(ref, multiple * self._of_torch(pairs) + share * scale_of(inputs, ref))
+        for exact, written in pairs:
+            if exact.shape == ref.shape == written.shape:  # where torch's own numbers get too large, these may
+                bound.masked_fill_(written.isinf() & exact.isfinite(), torch.inf)
+        return bound
 
-    def _of_torch(self, inputs: Sequence[Argument]) -> float:
+    def _of_torch(self, pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> float:
         """Returns the largest error of torch's own run; NaN and infinities are no errors of rounding. In 16 bits it is
         that beyond the last rounding, which the bound allows anyway and which there is as large as all others."""
+        last = 1.25 * UNIT_ROUNDOFF[self.dtype] if self._has_16_bits else 0.0
+        errors = [(one.double() - ref).abs() - last * ref.abs() for ref, one in pairs if one.shape == ref.shape]
+        return max((largest(error.clamp(min=0)) for error in errors), default=0.0)
+
+    def _runs(self, inputs: Sequence[Argument]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Returns for each of these places the result in float64, and what torch computes in the call's dtypes."""
         dtypes = self.dtypes or [self.dtype if _is_float(one) else None for one in inputs]
         given = [one.to(own) if isinstance(one, torch.Tensor) and own else one for one, own in zip(inputs, dtypes)]
         try:
             exact, written = self.exactly(*inputs), self.run(*given)
         except Exception:  # of a reference that is given what an explanation supposes
-            return 0.0
-        last = 1.25 * UNIT_ROUNDOFF[self.dtype] if self._has_16_bits else 0.0
-        pairs = [(exact[place], written[place]) for place in self.places]
-        errors = [(one.double() - ref).abs() - last * ref.abs() for ref, one in pairs if one.shape == ref.shape]
-        return max((largest(error.clamp(min=0)) for error in errors), default=0.0)
+            return []
+        return [(exact[place], written[place]) for place in self.places]
 
     @property
     def _has_16_bits(self) -> bool:

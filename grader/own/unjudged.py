@@ -76,7 +76,8 @@ def unjudged(verdict: Verdict, judge: Judge, trial: Trial | None, promise: OwnPr
         return Unjudged(f"write {place} with functions of tl and of {file} alone, and judge it again.")
     if error.kind == "host" and _is_refusal(judge.run.submission.tree, error.line):
         said = LeftUnjudged.REFUSES(file=file, line=error.line, entry=trial.exercise.entry)
-        return Unjudged("state only what it takes in --shapes, as N=16..512/16, or mend the line.", said)
+        takes = "state only what it takes, as --shapes with N=16..512/16 or --dtypes fp16, or mend the line."
+        return Unjudged(takes, said)
     if verdict.id == Cause.DOES_NOT_COMPILE:
         return _of_dtype(verdict, judge, trial, file)
     return None

@@ -342,3 +342,21 @@ def test_a_module_is_forgotten_that_lies_beside_the_course_in_a_folder_of_like_n
     monkeypatch.setitem(sys.modules, "slopes", module)
     own_server._forget(sys.modules.keys() - {"slopes"})
     assert "slopes" not in sys.modules and "grader.places" in sys.modules
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_numbers_that_get_too_large_for_torch_too_are_no_mistake(tmp_path, seed):
+    """Some calls have values 30 times as large: exp of these leaves fp32, whoever computes it."""
+    kernel = ROWS.replace("acc += tl.load(", "acc += tl.exp(tl.load(").replace(
+        "other=0.0).to(tl.float32)", 'other=-float("inf")).to(tl.float32))'
+    )
+    found = judged(
+        tmp_path, kernel, "def mean_rows(x):\n    return x.exp().mean(dim=1)\n", "M,N; M=1..20 N=1..90", seed=seed
+    )
+    assert found.outcome == RIGHT, found.sentences
+
+
+def test_digits_that_are_lost_are_measured_by_what_torchs_run_loses(tmp_path):
+    kernel = ROWS.replace("dtype=tl.float32", "dtype=tl.float16").replace(".to(tl.float32)", ".to(tl.float16)")
+    found = judged(tmp_path, kernel, MEAN, "M,N; M=1..20 N=1..900")
+    assert found.outcome == WRONG and "times the bound" in found.sentences[0], found.sentences
