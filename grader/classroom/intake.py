@@ -138,7 +138,7 @@ def _take(folder: Path, student: str, held: list[Sent], intake: Intake, keep_tim
         problem = ""
         if is_unclear(files):
             problem = unclear(files)
-            intake.clashes.append(clash(student, problem, files))
+            intake.clashes.append(clash(student, problem, files, intake.around))
         else:
             taken += files
         together = tuple(sorted({as_folder(id) for one in files for id in one.students}))

@@ -76,6 +76,25 @@ def test_both_ways_read_the_same(tmp_path, files, expected):
     assert [one.together for one in found[0].values()] == [one.together for one in found[1].values()]
 
 
+def test_no_advice_to_unpack_where_the_folder_around_is_told(tmp_path):
+    places = ("assign/ada/masked_add.py", "assign/ada_masked_add.py", "assign/bob/masked_add.py")
+    source = zipped(tmp_path / "export.zip", dict.fromkeys(places, "x"))
+    found = read_submissions(source, [Folder(ROOT / "exercises" / ADD)], None, tmp_path, ROSTER)
+    taken = take_in(source, tmp_path / "submitted", {ADD: ["masked_add"]}, ROSTER)
+    for told in (found, taken):
+        assert told.around == "assign"
+        (line,) = told.clashes
+        assert line.endswith("Leave one of them in the export, then run the command again.")
+
+
+def test_a_folder_around_gradescopes_folders_is_told_if_it_is_not_gradescopes(tmp_path):
+    for around, told in (("exp", "exp"), ("assignment_12_export", "")):
+        files = {f"{around}/submission_metadata.yml": METADATA.decode(), f"{around}/submission_77/masked_add.py": "1",
+                 f"{around}/submission_78/masked_add.py": "2"}  # fmt: skip
+        source = zipped(tmp_path / f"{around}.zip", files)
+        assert take_in(source, tmp_path / "submitted", {ADD: ["masked_add"]}, ROSTER).around == told
+
+
 def test_notes_have_the_names_that_the_student_knows(tmp_path):
     files = {"evaey_1_5009_masked_add.py": "older", "evaey_1_5109_masked_add-1.py": "newer"}
     (hand_in,) = into(zipped(tmp_path / "export.zip", files), tmp_path / "submitted", []).values()

@@ -64,7 +64,7 @@ def read_submissions(
             found.all += [_work(student, sent_by[student], each, stubs, each == only) for each in exercises]
             for each in exercises:
                 held = [one for one in sent_by[student] if one.exercise == each.name]
-                found.clashes += [clash(student, unclear(held), held)] if is_unclear(held) else []
+                found.clashes += [clash(student, unclear(held), held, told.around)] if is_unclear(held) else []
     named = {one.exercise for one in told.sent}
     found.exercises = {each.id for each in exercises if each.name in named}
     for sent_ones in sent_by.values():
