@@ -22,6 +22,7 @@ from grader.classroom.names import Names, Person, as_folder
 from grader.classroom.patience import is_away
 from grader.classroom.sent_files import LINK, MOST_BYTES, NO_FILE, File, files_in, sent
 from grader.files import keep_aside
+from grader.sentences import joined
 
 
 @dataclass
@@ -146,7 +147,7 @@ def _take(folder: Path, student: str, held: list[Sent], intake: Intake, keep_tim
     for one, why in _keep(folder, taken, intake, keep_times):
         name, told = one.exercise, f"{one.chosen} {why}"
         if name:
-            notes[name] = Note(notes[name].together, "; ".join(filter(None, (notes[name].problem, told))))
+            notes[name] = Note(notes[name].together, joined((notes[name].problem, told)))
         else:
             intake.ignored.append(f"{one.file.path}: {why}")
     write_notes(folder, notes)

@@ -76,6 +76,14 @@ def test_both_ways_read_the_same(tmp_path, files, expected):
     assert [one.together for one in found[0].values()] == [one.together for one in found[1].values()]
 
 
+def test_a_groups_hand_in_at_several_places_is_one_note(tmp_path):
+    files = {"ada+bob/masked_add.py": "1", "ada/masked_add.py": "2"}
+    found = read_submissions(
+        zipped(tmp_path / "export.zip", files), [Folder(ROOT / "exercises" / ADD)], None, tmp_path, ROSTER
+    )
+    assert found.all[0].note.startswith("Handed in together by ada, bob; masked_add was sent at several places")
+
+
 def test_no_advice_to_unpack_where_the_folder_around_is_told(tmp_path):
     places = ("assign/ada/masked_add.py", "assign/ada_masked_add.py", "assign/bob/masked_add.py")
     source = zipped(tmp_path / "export.zip", dict.fromkeys(places, "x"))

@@ -108,7 +108,7 @@ def test_a_file_that_names_no_exercise_is_its_students_and_told(week):
     assert [rows[who]["status"] for who in ("gasgus", "steineli", "suesue")] == ["not graded", "not graded", "graded"]
     assert "there is homework.pdf" in rows["gasgus"]["note"]
     assert "there is my softmax final.py" in rows["steineli"]["note"]
-    assert "softmax-1.py was not judged: softmax-2.py is newer." in rows["suesue"]["note"]
+    assert "softmax-1.py was not judged: softmax-2.py is newer; softmax: masked_add" in rows["suesue"]["note"]
     assert rows["suesue"]["score"] == "20.0"
     page = (week.path / "report.html").read_text(encoding="utf-8")
     assert "<li>nobody.txt: it names no student</li>" in page and "there is homework.pdf" in page
@@ -128,8 +128,12 @@ def test_what_an_export_says_is_told_in_every_later_run(week):
         said = week.here("course", "grade", *options)
         assert f"ada, week1/masked_add: {problem}" in said and "The same text to the letter" not in said
         rows, page = grades(week), (week.path / "report.html").read_text(encoding="utf-8")
+        week.here("nbgrader", "generate_feedback", "--force", WEEK)
+        assert "ada_masked_add.py. These points are open" in week.feedback("ada", WEEK, "masked_add")
+        assert not [text for text in (*(row["note"] for row in rows.values()), page, said) if ".;" in text]
         assert sorted(rows) == ["ada", "bob", "kim", "lee", "mia", "ned"]
-        assert rows["ada"]["status"] == "not graded" and problem in rows["ada"]["note"] and problem in page
+        assert rows["ada"]["status"] == "not graded" and problem in page
+        assert rows["ada"]["note"].startswith(f"masked_add: {problem[:-1]}; softmax: ")
         assert "Handed in together by kim, lee." in rows["kim"]["note"] and rows["lee"]["status"] == "graded"
         assert "Handed in together by mia, ned." in rows["ned"]["note"]
         assert "the same text to the letter" not in page
