@@ -48,7 +48,6 @@ class HandIn:
     text: str | None = None
     problem: str = ""
     absent: bool = False  # no file is there that could be meant
-    names_others: bool = False  # `problem` names what came instead
     notes: list[str] = field(default_factory=list)
     together: tuple[str, ...] = ()  # all of a group
 
