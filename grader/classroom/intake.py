@@ -66,8 +66,8 @@ def take_in(
     """Copies every file that names a student. `notebooks`: the exercises' names, by assignment that is graded.
 
     A file that names no exercise goes where the other files of the export go, if that is one assignment; of several, to
-    each for which its student has sent nothing: there its student is told. So does a file of an exercise that the class
-    does not have, where its student sent nothing else. Raises ClickException where the export cannot be read, or an
+    each for which its student has sent nothing: there its student is told. A file of an exercise that the class does not
+    have goes to all that are graded, where its student sent nothing else. Raises ClickException where the export cannot be read, or an
     exercise is part of several assignments and none is named.
     """
     with sent(source) as files:
@@ -116,7 +116,7 @@ def _copied(
         for student in map(as_folder, one.students):
             lacking = [each for each in named if (student, each) not in found] if len(named) > 1 else named
             if one.exercise:
-                lacking = [] if student in sending else named
+                lacking = [] if student in sending else list(notebooks)
             for assignment in lacking:
                 unnamed.setdefault((student, assignment), []).append(replace(one, exercise=""))
             if not lacking and not one.exercise:
