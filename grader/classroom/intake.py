@@ -66,9 +66,9 @@ def take_in(
     """Copies every file that names a student. `notebooks`: the exercises' names, by assignment that is graded.
 
     A file that names no exercise goes where the other files of the export go, if that is one assignment; of several, to
-    each for which its student has sent nothing: there its student is told. A file of an exercise that the class does not
-    have goes to all that are graded, where its student sent nothing else. Raises ClickException where the export cannot be read, or an
-    exercise is part of several assignments and none is named.
+    each for which its student has sent nothing: there its student is told. A file of an exercise that the class does
+    not have goes to all that are graded, where its student sent nothing else. Raises ClickException where the export
+    cannot be read, or an exercise is part of several assignments and none is named.
     """
     with sent(source) as files:
         return _copied(files, submitted, notebooks, roster, others)

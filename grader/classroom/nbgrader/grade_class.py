@@ -81,7 +81,9 @@ def _grade(app: NbGrader, choice: GradeArguments, say: Say) -> int:
     _check_gradebook(coursedir, assignments)
     others = Others(_others(coursedir, assignments), {folder.name: folder.id for folder in all_folders(course)})
     ignored = [line for source in choice.sources for line in _take_in(source, coursedir, assignments, others, say)]
-    take_in_groups(Path(coursedir.root, coursedir.submitted_directory), assignments, _roster(coursedir), others)
+    take_in_groups(
+        Path(coursedir.root, coursedir.submitted_directory), assignments, _roster(coursedir), Others(others.notebooks)
+    )
     entries = patiently(lambda: _entries(coursedir, course, assignments, choice), say)
     if not entries:
         for line in _unknown_folders(coursedir):
