@@ -39,7 +39,7 @@ def lay_down(judged: SubmissionFolder, folder: SubmissionFolder) -> None:
     results, chance = Results(folder.out / "texts"), random.Random(SEED)
     results.folder.mkdir(parents=True)
     texts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(judged.out.glob("texts/*/*.json"))]
-    for one in read_submissions(folder.path, list(all_folders(ROOT)), None, without=folder.out).all:
+    for one in read_submissions(folder.path, list(all_folders(ROOT)), (), without=folder.out).all:
         if one.text is not None:
             results.store(one.text, chance.choice([text for text in texts if text["exercise"] == one.exercise]))
 

@@ -16,7 +16,7 @@ import math
 import operator
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -145,3 +145,9 @@ def count_text(count: float, noun: str) -> str:
     """Returns a number with its noun, in the plural unless it is 1: "1 element", "2 processes", "2 bytes"."""
     plural = f"{noun}es" if noun.endswith("ss") else noun if noun.endswith("s") else f"{noun}s"
     return f"{count} {noun if count == 1 else plural}"
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Returns sentences in one line, with one mark between two of them: "it is newer; softmax is empty." """
+    *first, last = [text for text in texts if text] or [""]
+    return "; ".join([*(text.removesuffix(".") for text in first), last])

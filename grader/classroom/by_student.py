@@ -107,10 +107,11 @@ def unclear(sent: Sequence[Sent]) -> str:
     return f"{sent[0].exercise} was sent at several places and taken from {neither}: {listed}."
 
 
-def clash(student: str, problem: str, sent: Sequence[Sent]) -> str:
-    """Returns the sentence of `unclear` for the instructor, with the student and what to do."""
+def clash(student: str, problem: str, sent: Sequence[Sent], around: str) -> str:
+    """Returns the sentence of `unclear` for the instructor, with the student and what to do. `around`: the folder that
+    is known to be no student's, or ""."""
     top, *others = {one.file.path.parts[0] for one in sent}
-    outer = "" if others else f" If {top} is no student's, unpack the export, and name that folder instead."
+    outer = "" if others or around else f" If {top} is no student's, unpack the export, and name that folder instead."
     return f"{student}: {problem} Leave one of them in the export, then run the command again.{outer}"
 
 

@@ -43,7 +43,7 @@ def score(exercise: str, item: str) -> float | None:
         return 0.0
     print("\n".join(found.lines))
     if found.open:
-        print(f"Not run here: {found.open[0]}. These points are still open.")
+        print(f"Not run here: {found.open[0].removesuffix('.')}. These points are still open.")
         return None
     return found.score
 

@@ -20,7 +20,7 @@ from grader.classroom.patience import is_away
 from grader.classroom.sent_files import MOST_BYTES as MOST_BYTES_SENT
 from grader.classroom.sent_files import File, files_in
 from grader.learn.notebooks.cells import magic_of
-from grader.sentences import count_text
+from grader.sentences import count_text, joined
 from grader.submission.text import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ class HandIn:
     text: str | None = None
     problem: str = ""
     absent: bool = False  # no file is there that could be meant
-    names_others: bool = False  # `problem` names what came instead
     notes: list[str] = field(default_factory=list)
     together: tuple[str, ...] = ()  # all of a group
 
@@ -108,7 +107,7 @@ def hand_in_of(files: list[File], others: list[File], name: str, stub: str) -> H
         read, key=lambda one: (one.text is not None, is_worked_on(one.text or "", stub), _age(one), *_of_one_age(one))
     )
     if best.text is None:
-        return HandIn(problem="; ".join(one.problem for one in read))
+        return HandIn(problem=joined(one.problem for one in read))
     differing = [one for one in read if one.text != best.text]
     notes = [f"{one.file.path} was not judged: {_why_not(one, best, stub)}." for one in differing]
     return HandIn(_of_a_size(best.file.path.name, best.text, notes), notes=[*best.notes, *notes])

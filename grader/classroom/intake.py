@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -21,6 +22,7 @@ from grader.classroom.names import Names, Person, as_folder
 from grader.classroom.patience import is_away
 from grader.classroom.sent_files import LINK, MOST_BYTES, NO_FILE, File, files_in, sent
 from grader.files import keep_aside
+from grader.sentences import joined
 
 
 @dataclass
@@ -29,7 +31,8 @@ class Intake:
 
     `ignored`: the paths of files that name no student, with the reason. `clashes`: a sentence for each exercise that a
     student has at several places of the export, and that is taken from none of them. `around`: the folder that was
-    taken for one around the students' folders.
+    taken for one around the students' folders. `elsewhere`: the number of files by exercise that the class does not
+    have.
     """
 
     taken: int = 0
@@ -39,20 +42,41 @@ class Intake:
     ignored: list[str] = field(default_factory=list)
     clashes: list[str] = field(default_factory=list)
     around: str = ""
+    elsewhere: Counter[str] = field(default_factory=Counter)
 
 
-def take_in(source: Path, submitted: Path, notebooks: dict[str, list[str]], roster: list[Person]) -> Intake:
-    """Copies every file that names a student. `notebooks`: the exercises' names, by assignment.
+@dataclass(frozen=True)
+class Others:
+    """The exercises whose files may come in an export besides those that a run grades.
+
+    `notebooks`: the exercises' names by assignment, of assignments that were not chosen or are not generated yet: their
+    files go there and wait. `course`: the ids of all exercises of the course by their names.
+    """
+
+    notebooks: dict[str, list[str]] = field(default_factory=dict)
+    course: dict[str, str] = field(default_factory=dict)
+
+
+NO_OTHERS = Others()
+
+
+def take_in(
+    source: Path, submitted: Path, notebooks: dict[str, list[str]], roster: list[Person], others: Others = NO_OTHERS
+) -> Intake:
+    """Copies every file that names a student. `notebooks`: the exercises' names, by assignment that is graded.
 
     A file that names no exercise goes where the other files of the export go, if that is one assignment; of several, to
-    each for which its student has sent nothing: there its student is told. Raises ClickException where the export
+    each for which its student has sent nothing: there its student is told. A file of an exercise that the class does
+    not have goes to all that are graded, where its student sent nothing else. Raises ClickException where the export
     cannot be read, or an exercise is part of several assignments and none is named.
     """
     with sent(source) as files:
-        return _copied(files, submitted, notebooks, roster)
+        return _copied(files, submitted, notebooks, roster, others)
 
 
-def take_in_groups(submitted: Path, notebooks: dict[str, list[str]], roster: list[Person]) -> Intake:
+def take_in_groups(
+    submitted: Path, notebooks: dict[str, list[str]], roster: list[Person], others: Others = NO_OTHERS
+) -> Intake:
     """Copies what lies in submitted/ADA+BOB to ADA and to BOB: to nbgrader such a folder would be one more student.
 
     There it gets a folder of its own, and keeps its time: what one of them hands in alone later is newer.
@@ -60,30 +84,42 @@ def take_in_groups(submitted: Path, notebooks: dict[str, list[str]], roster: lis
     groups = [path.name for path in submitted.glob("*+*") if path.is_dir()]
     files = [file for file in files_in(submitted) if file.path.parts[0] in groups] if groups else []
     inner = [replace(file, path=PurePosixPath(file.path.parts[0]) / file.path) for file in files]
-    return _copied(inner, submitted, notebooks, roster, keep_times=True)
+    return _copied(inner, submitted, notebooks, roster, others, keep_times=True)
 
 
 def _copied(
-    files: list[File], submitted: Path, notebooks: dict[str, list[str]], roster: list[Person], keep_times: bool = False
+    files: list[File],
+    submitted: Path,
+    notebooks: dict[str, list[str]],
+    roster: list[Person],
+    others: Others,
+    keep_times: bool = False,
 ) -> Intake:
-    names = Names({name for each in notebooks.values() for name in each}, notebooks, roster)
+    of_class = {*notebooks, *others.notebooks}
+    known = {name for each in (*notebooks.values(), *others.notebooks.values()) for name in each}
+    names = Names(known | {*others.course}, of_class, roster)
     told = by_student(files, names)
     intake = Intake(unknown=set(map(as_folder, told.unknown)), ignored=list(told.ignored), around=told.around)
     found: dict[tuple[str, str], list[Sent]] = {}
+    rest: list[Sent] = []
     for one in told.sent:
-        if one.exercise:
-            assignment = _assignment(one.file.path, one.exercise, notebooks)
-            for student in map(as_folder, one.students):
-                found.setdefault((student, assignment), []).append(one)
+        assignment = _assignment(one, notebooks, others) if one.exercise in known else ""
+        for student in map(as_folder, one.students) if assignment else ():
+            found.setdefault((student, assignment), []).append(one)
+        rest += [] if assignment else [one]
+    intake.elsewhere.update(one.exercise for one in rest if one.exercise)
     assignments = {assignment for _, assignment in found} or set(notebooks)
+    sending = {student for student, _ in found}
     unnamed: dict[tuple[str, str], list[Sent]] = {}
-    for one in (one for one in told.sent if not one.exercise):
-        named = [each for each in notebooks if each in one.file.path.parts] or list(assignments)
+    for one in rest:
+        named = [each for each in of_class if each in one.file.path.parts] or list(assignments)
         for student in map(as_folder, one.students):
             lacking = [each for each in named if (student, each) not in found] if len(named) > 1 else named
+            if one.exercise:
+                lacking = [] if student in sending else list(notebooks)
             for assignment in lacking:
-                unnamed.setdefault((student, assignment), []).append(one)
-            if not lacking:
+                unnamed.setdefault((student, assignment), []).append(replace(one, exercise=""))
+            if not lacking and not one.exercise:
                 intake.ignored.append(why_not(one))
     for place, held in unnamed.items():
         found.setdefault(place, []).extend(held)
@@ -103,7 +139,7 @@ def _take(folder: Path, student: str, held: list[Sent], intake: Intake, keep_tim
         problem = ""
         if is_unclear(files):
             problem = unclear(files)
-            intake.clashes.append(clash(student, problem, files))
+            intake.clashes.append(clash(student, problem, files, intake.around))
         else:
             taken += files
         together = tuple(sorted({as_folder(id) for one in files for id in one.students}))
@@ -111,7 +147,7 @@ def _take(folder: Path, student: str, held: list[Sent], intake: Intake, keep_tim
     for one, why in _keep(folder, taken, intake, keep_times):
         name, told = one.exercise, f"{one.chosen} {why}"
         if name:
-            notes[name] = Note(notes[name].together, "; ".join(filter(None, (notes[name].problem, told))))
+            notes[name] = Note(notes[name].together, joined((notes[name].problem, told)))
         else:
             intake.ignored.append(f"{one.file.path}: {why}")
     write_notes(folder, notes)
@@ -190,12 +226,16 @@ def _age(one: Sent) -> tuple[int, float]:
     return one.file.turn, one.file.time
 
 
-def _assignment(path: PurePosixPath, name: str, notebooks: dict[str, list[str]]) -> str:
-    holding = [assignment for assignment, names in notebooks.items() if name in names]
-    named = [assignment for assignment in holding if assignment in path.parts]
-    choice = named or holding
+def _assignment(one: Sent, notebooks: dict[str, list[str]], others: Others) -> str:
+    """Returns the assignment of a file's exercise: the one that its path names, else one that is graded now."""
+    graded, waiting = (
+        [assignment for assignment, names in each.items() if one.exercise in names]
+        for each in (notebooks, others.notebooks)
+    )
+    named = [assignment for assignment in (*graded, *waiting) if assignment in one.file.path.parts]
+    choice = named or graded or waiting
     if len(choice) > 1:
         raise click.ClickException(
-            f"{name} is part of {' and '.join(choice)}. Name the assignment: course grade {choice[0]} ..."
+            f"{one.exercise} is part of {' and '.join(choice)}. Name the assignment: course grade {choice[0]} ..."
         )
     return choice[0]

@@ -8,6 +8,7 @@ from grader.classroom.handin import HandIn
 from grader.classroom.result_store import Text
 from grader.classroom.rubric import Item, counted, is_decided, items_of
 from grader.explain.verdict import PASS
+from grader.sentences import joined
 
 GRADED, PARTLY, NOT_GRADED, MISSING = "graded", "partly graded", "not graded", "missing"
 
@@ -115,6 +116,4 @@ class StudentWork:
     @property
     def note(self) -> str:
         """Notes, problem, fault and the reason of the first open test, in one line."""
-        return "; ".join(
-            part for part in (*self.hand_in.notes, self.hand_in.problem, self.fault, *self.open[:1]) if part
-        )
+        return joined((*self.hand_in.notes, self.hand_in.problem, self.fault, *self.open[:1]))

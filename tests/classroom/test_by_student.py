@@ -31,7 +31,7 @@ def zipped(path: Path, files: dict[str, str]) -> Path:
 
 def out_of(source: Path, roster: list[Person]) -> dict[str, HandIn]:
     """What --out reads."""
-    found = read_submissions(source, [Folder(ROOT / "exercises" / ADD)], None, source / "results", roster)
+    found = read_submissions(source, [Folder(ROOT / "exercises" / ADD)], (), source / "results", roster)
     return {one.student: one.hand_in for one in found.all if not one.hand_in.absent}
 
 
@@ -74,6 +74,33 @@ def test_both_ways_read_the_same(tmp_path, files, expected):
         assert texts == expected
         assert all(one.text or "at several places and taken from" in one.problem for one in hand_ins.values())
     assert [one.together for one in found[0].values()] == [one.together for one in found[1].values()]
+
+
+def test_a_groups_hand_in_at_several_places_is_one_note(tmp_path):
+    files = {"ada+bob/masked_add.py": "1", "ada/masked_add.py": "2"}
+    found = read_submissions(
+        zipped(tmp_path / "export.zip", files), [Folder(ROOT / "exercises" / ADD)], (), tmp_path, ROSTER
+    )
+    assert found.all[0].note.startswith("Handed in together by ada, bob; masked_add was sent at several places")
+
+
+def test_no_advice_to_unpack_where_the_folder_around_is_told(tmp_path):
+    places = ("assign/ada/masked_add.py", "assign/ada_masked_add.py", "assign/bob/masked_add.py")
+    source = zipped(tmp_path / "export.zip", dict.fromkeys(places, "x"))
+    found = read_submissions(source, [Folder(ROOT / "exercises" / ADD)], (), tmp_path, ROSTER)
+    taken = take_in(source, tmp_path / "submitted", {ADD: ["masked_add"]}, ROSTER)
+    for told in (found, taken):
+        assert told.around == "assign"
+        (line,) = told.clashes
+        assert line.endswith("Leave one of them in the export, then run the command again.")
+
+
+def test_a_folder_around_gradescopes_folders_is_told_if_it_is_not_gradescopes(tmp_path):
+    for around, told in (("exp", "exp"), ("assignment_12_export", "")):
+        files = {f"{around}/submission_metadata.yml": METADATA.decode(), f"{around}/submission_77/masked_add.py": "1",
+                 f"{around}/submission_78/masked_add.py": "2"}  # fmt: skip
+        source = zipped(tmp_path / f"{around}.zip", files)
+        assert take_in(source, tmp_path / "submitted", {ADD: ["masked_add"]}, ROSTER).around == told
 
 
 def test_notes_have_the_names_that_the_student_knows(tmp_path):

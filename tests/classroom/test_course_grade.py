@@ -12,7 +12,7 @@ from nbgrader.api import Gradebook
 from grader.classroom.nbgrader.one_at_a_time import alone_in
 from tests.classroom.instructor import Classroom, solution
 
-ADD, SOFTMAX, WEEK = "01_masked_add", "03_softmax", "week1"
+ADD, SOFTMAX, TRANSPOSE, WEEK = "01_masked_add", "03_softmax", "04_transpose", "week1"
 POINTS = {ADD: {"right": 10, "cost": 5}, SOFTMAX: {"right": 17, "cost": 3}}
 
 
@@ -108,7 +108,7 @@ def test_a_file_that_names_no_exercise_is_its_students_and_told(week):
     assert [rows[who]["status"] for who in ("gasgus", "steineli", "suesue")] == ["not graded", "not graded", "graded"]
     assert "there is homework.pdf" in rows["gasgus"]["note"]
     assert "there is my softmax final.py" in rows["steineli"]["note"]
-    assert "softmax-1.py was not judged: softmax-2.py is newer." in rows["suesue"]["note"]
+    assert "softmax-1.py was not judged: softmax-2.py is newer; softmax: masked_add" in rows["suesue"]["note"]
     assert rows["suesue"]["score"] == "20.0"
     page = (week.path / "report.html").read_text(encoding="utf-8")
     assert "<li>nobody.txt: it names no student</li>" in page and "there is homework.pdf" in page
@@ -128,11 +128,58 @@ def test_what_an_export_says_is_told_in_every_later_run(week):
         said = week.here("course", "grade", *options)
         assert f"ada, week1/masked_add: {problem}" in said and "The same text to the letter" not in said
         rows, page = grades(week), (week.path / "report.html").read_text(encoding="utf-8")
+        week.here("nbgrader", "generate_feedback", "--force", WEEK)
+        assert "ada_masked_add.py. These points are open" in week.feedback("ada", WEEK, "masked_add")
+        assert not [text for text in (*(row["note"] for row in rows.values()), page, said) if ".;" in text]
         assert sorted(rows) == ["ada", "bob", "kim", "lee", "mia", "ned"]
-        assert rows["ada"]["status"] == "not graded" and problem in rows["ada"]["note"] and problem in page
+        assert rows["ada"]["status"] == "not graded" and problem in page
+        assert rows["ada"]["note"].startswith(f"masked_add: {problem[:-1]}; softmax: ")
         assert "Handed in together by kim, lee." in rows["kim"]["note"] and rows["lee"]["status"] == "graded"
         assert "Handed in together by mia, ned." in rows["ned"]["note"]
         assert "the same text to the letter" not in page
+
+
+def test_a_file_waits_where_the_assignment_of_its_exercise_is_not_generated_yet(classroom, judged_by):
+    """And one of an exercise that the class does not have is told, and is no hand-in of another exercise."""
+    judged_by(judged)
+    classroom.path.mkdir()
+    classroom.here("course", "notebooks", "--out", str(classroom.path), "--no-speed", "01", "03", cwd=classroom.course)
+    classroom.here("nbgrader", "generate_assignment", SOFTMAX)
+    archive = classroom.path.parent / "subs.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for student in ("ada", "bob"):
+            file.writestr(f"{student}/masked_add.py", solution(ADD))
+            file.writestr(f"{student}/transpose.py", "x")
+        file.writestr("ada/softmax.py", solution(SOFTMAX))
+    waiting = (
+        f"{ADD} is no assignment yet: what 2 students handed in waits in submitted/; next: nbgrader "
+        f"generate_assignment {ADD}, then course grade"
+    )
+    elsewhere = (
+        f"{TRANSPOSE} is no exercise of this class: 2 files of it count for nothing; next, if it is to be one: course "
+        f"notebooks --out . 04, nbgrader generate_assignment {TRANSPOSE}, then course grade --from {archive} again"
+    )
+    said = classroom.here("course", "grade", "--from", str(archive))
+    page = (classroom.path / "report.html").read_text(encoding="utf-8")
+    assert "3 files of 2 students taken" in said and waiting in said and elsewhere in said
+    assert waiting in page and elsewhere in page and "was not looked at" not in said
+    assert not (classroom.path / "submitted/bob" / SOFTMAX).exists()
+    assert [row["score"] for row in classroom.export("Grades") if row["student_id"] == "ada"] == ["20.0"]
+    classroom.here("nbgrader", "generate_assignment", ADD)
+    said = classroom.here("course", "grade")
+    assert f"{ADD}: 2 graded." in said and waiting not in said
+    scores = {(row["student_id"], row["assignment"]): row["score"] for row in classroom.export("Grades")}
+    assert (scores["ada", ADD], scores["bob", ADD], scores["ada", SOFTMAX]) == ("15.0", "15.0", "20.0")
+
+
+def test_the_assignment_that_is_graded_gets_no_files_of_another(classroom, judged_by):
+    judged_by(judged)
+    classroom.make(ADD, SOFTMAX)
+    (classroom.path / "subs/ada").mkdir(parents=True)
+    for name, exercise in (("masked_add.py", ADD), ("softmax.py", SOFTMAX)):
+        (classroom.path / "subs/ada" / name).write_text(solution(exercise))
+    assert "1 graded" in classroom.here("course", "grade", SOFTMAX, "--from", "subs")
+    assert f"{ADD}: 1 graded." in classroom.here("course", "grade")
 
 
 def test_a_gradebook_that_is_gone_is_a_sentence(week):

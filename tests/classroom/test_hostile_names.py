@@ -40,7 +40,7 @@ def test_a_name_that_would_pass_for_another_one_is_no_students(folder):
     folder.put("ada", "", {"masked_add.py": b"x = 1\n"})
     folder.put("ada\n", "", {"masked_add.py": b"x = 2\n"})
     (folder.path / "\x1b[2J_masked_add.py").write_bytes(b"x = 3\n")
-    found = read_submissions(folder.path, all_folders(ROOT), None, without=folder.out)
+    found = read_submissions(folder.path, all_folders(ROOT), (), without=folder.out)
     assert found.students == ["ada"]
     assert sorted(line.partition(": ")[0] for line in found.ignored) == ["\x1b[2J_masked_add.py", "ada\n/masked_add.py"]
 

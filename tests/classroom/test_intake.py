@@ -9,7 +9,7 @@ import click
 import pytest
 
 from grader.classroom.handin import read_hand_in
-from grader.classroom.intake import take_in
+from grader.classroom.intake import Others, take_in
 from grader.classroom.names import Person
 
 NOTEBOOKS = {"01_masked_add": ["masked_add"], "03_softmax": ["softmax"]}
@@ -198,6 +198,19 @@ def test_what_names_no_exercise_is_told_where_its_student_lacks_none(tmp_path):
         (tmp_path / "export/ada" / file).write_text("x")
     intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, [ADA])
     assert intake.ignored == ["ada/notes.pdf: no .py file or notebook of an exercise is called so"]
+
+
+def test_a_file_goes_to_its_own_exercise_or_is_told(tmp_path):
+    """Ada and José sent a file of an exercise that the class does not have; José sent nothing else."""
+    for file in ("ada/masked_add.py", "ada/transpose.py", "jp/transpose.py", "week0/ada/softmax.py"):
+        (tmp_path / "export" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "export" / file).write_text("x")
+    others = Others({"01_masked_add": ["masked_add"], "week0": ["softmax"]}, {"transpose": "04_transpose"})
+    graded = {"03_softmax": ["softmax"]}
+    intake = take_in(tmp_path / "export", tmp_path / "submitted", graded, [ADA, JORGE], others)
+    placed = {str(path.relative_to(tmp_path / "submitted")) for path in (tmp_path / "submitted").rglob("*.py")}
+    assert placed == {"ada/01_masked_add/masked_add.py", "ada/week0/softmax.py", "jp/03_softmax/transpose.py"}
+    assert (intake.elsewhere, intake.ignored) == ({"transpose": 2}, [])
 
 
 def test_a_path_out_of_the_archive_leads_nowhere(tmp_path):

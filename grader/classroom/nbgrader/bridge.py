@@ -150,7 +150,7 @@ class PutInVerdict(NbGraderPreprocessor):
         facts = notebook.metadata["course"]
         result = None if facts["problem"] else self._result(facts["exercise"], solution_text(notebook))
         items, why = _items(result, notebook, facts["problem"])
-        notes = [*facts["notes"], *([f"Not graded yet: {why}."] if why else [])]
+        notes = [*facts["notes"], *([f"Not graded yet: {why.removesuffix('.')}."] if why else [])]
         for cell in notebook.cells:
             if is_grade(cell):
                 item = items.get(cell.metadata.nbgrader.grade_id)

@@ -27,7 +27,11 @@ def item_outputs(item: Item | None, why_open: str) -> list[dict]:
     """
     lines = list(item.lines) if item is not None else []
     if item is None or why_open:
-        return [_text("\n".join([*lines, f"Not graded yet: {why_open}. These points are open, not lost."]))]
+        return [
+            _text(
+                "\n".join([*lines, f"Not graded yet: {why_open.removesuffix('.')}. These points are open, not lost."])
+            )
+        ]
     data = {"text/plain": repr(float(item.reached))}
     score = {"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": None}
     return [_text("\n".join(lines)), score]

@@ -40,6 +40,7 @@ from grader.classroom.rubric import counted, is_decided, medals_of
 from grader.classroom.student_work import GRADED, MISSING, NOT_GRADED, PARTLY
 from grader.course.folder import Folder
 from grader.explain.verdict import PASS
+from grader.sentences import joined
 
 
 @dataclass
@@ -177,7 +178,7 @@ class Grades(Table):
             notes = [text for one in facts for text in _notes(one)]
             notes += [overruled(grade) for grade in each.grades if (grade.manual_score or 0) < (grade.auto_score or 0)
                       and grade.manual_score is not None]  # fmt: skip
-            note = "; ".join(notes or (["nothing was handed in"] if each.status == MISSING else []))
+            note = joined(notes or (["nothing was handed in"] if each.status == MISSING else []))
             levels = _levels(facts, len(each.assignment.notebooks))
             when = [time, str(each.due or ""), each.hours_late]
             yield [each.assignment.name, *who, *when, each.status, *points, *levels, _medals(facts), note]

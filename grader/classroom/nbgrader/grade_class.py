@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +22,9 @@ from nbgrader.utils import parse_utc
 
 from grader.classroom.class_report import write_report
 from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
-from grader.classroom.intake import take_in, take_in_groups
+from grader.classroom.intake import Others, take_in, take_in_groups
 from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
-from grader.classroom.names import Person
+from grader.classroom.names import Names, Person
 from grader.classroom.nbgrader.bridge import fingerprint, hidden_cases, read_released, released_notebooks, without
 from grader.classroom.nbgrader.class_messages import report_of, tell
 from grader.classroom.nbgrader.entry import Entry
@@ -35,8 +35,9 @@ from grader.classroom.nbgrader.one_at_a_time import alone_in
 from grader.classroom.patience import patiently
 from grader.classroom.result_store import Results, Text
 from grader.classroom.rubric import RubricError, points_of
+from grader.classroom.sent_files import files_in
 from grader.classroom.student_work import StudentWork
-from grader.course.folder import Folder
+from grader.course.folder import Folder, all_folders
 from grader.explain.verdict import FAIL
 from grader.files import write_whole
 
@@ -78,10 +79,15 @@ def _grade(app: NbGrader, choice: GradeArguments, say: Say) -> int:
     coursedir, course = app.coursedir, Path(app.config.PutInVerdict.course)
     assignments = _assignments(coursedir, choice)
     _check_gradebook(coursedir, assignments)
-    ignored = [line for source in choice.sources for line in _take_in(source, coursedir, assignments, say)]
-    take_in_groups(Path(coursedir.root, coursedir.submitted_directory), assignments, _roster(coursedir))
+    others = Others(_others(coursedir, assignments), {folder.name: folder.id for folder in all_folders(course)})
+    ignored = [line for source in choice.sources for line in _take_in(source, coursedir, assignments, others, say)]
+    take_in_groups(
+        Path(coursedir.root, coursedir.submitted_directory), assignments, _roster(coursedir), Others(others.notebooks)
+    )
     entries = patiently(lambda: _entries(coursedir, course, assignments, choice), say)
     if not entries:
+        for line in _unknown_folders(coursedir):
+            say(line)
         by = f" by {', '.join(choice.students)}" if choice.students else ""
         raise click.ClickException(
             f"Nothing was handed in for {', '.join(assignments)}{by}: there is no such folder in "
@@ -164,10 +170,32 @@ def _one_of(released: dict[str, list[str]], wanted: str) -> str:
     return found[0]
 
 
-def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, list[str]], say: Say) -> list[str]:
+def _others(coursedir: CourseDirectory, assignments: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Returns the names of the class's other exercises, by assignment: not chosen, or not generated yet."""
+    others = {
+        name: names for name, names in _assignments(coursedir, GradeArguments()).items() if name not in assignments
+    }
+    for name, names in _not_generated(coursedir).items():
+        others[name] = [*others.get(name, []), *names]
+    return others
+
+
+def _not_generated(coursedir: CourseDirectory) -> dict[str, list[str]]:
+    """Returns the names of the exercises by assignment that source/ has and release/ does not have yet."""
+    source = Path(coursedir.format_path(coursedir.source_directory, ".", "."))
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(source.glob("*/*.ipynb")):
+        if path.stem not in [released.stem for released in released_notebooks(coursedir, path.parent.name)]:
+            found[path.parent.name].append(path.stem)
+    return found
+
+
+def _take_in(
+    source: Path, coursedir: CourseDirectory, assignments: dict[str, list[str]], others: Others, say: Say
+) -> list[str]:
     """Takes in a platform's export; returns the files that were not taken, and the clashes."""
     roster = _roster(coursedir)
-    intake = take_in(source, Path(coursedir.root, coursedir.submitted_directory), assignments, roster)
+    intake = take_in(source, Path(coursedir.root, coursedir.submitted_directory), assignments, roster, others)
     taken, students = _several(intake.taken, "file"), _several(len(intake.students), "student")
     say(f"{source}: {taken} of {students} taken, {intake.unchanged} known already.")
     if intake.around:
@@ -177,9 +205,16 @@ def _take_in(source: Path, coursedir: CourseDirectory, assignments: dict[str, li
         say(f"  Not in the roster, kept under the name that the export gives: {names}")
     for line in intake.ignored[:20]:
         say(f"  Ignored: {line}")
-    for clash in intake.clashes:
-        say(f"  {clash}")
-    return [*intake.ignored, *intake.clashes]
+    ids = others.course
+    elsewhere = [
+        f"{ids[name]} is no exercise of this class: {_several(count, 'file')} of it count for nothing; next, if it is "
+        f"to be one: course notebooks --out . {ids[name][:2]}, nbgrader generate_assignment {ids[name]}, then course "
+        f"grade --from {source} again"
+        for name, count in sorted(intake.elsewhere.items())
+    ]
+    for line in (*intake.clashes, *elsewhere):
+        say(f"  {line}")
+    return [*intake.ignored, *intake.clashes, *elsewhere]
 
 
 def _roster(coursedir: CourseDirectory) -> list[Person]:
@@ -366,10 +401,33 @@ def _overruled(coursedir: CourseDirectory) -> list[str]:
 
 
 def _unknown_folders(coursedir: CourseDirectory) -> list[str]:
-    """Returns a note on each path in submitted/ that belongs to no assignment: a misspelt name is seen."""
+    """Returns a note on what lies in submitted/ and is not graded: hand-ins for an assignment that is not generated
+    yet, and each path that belongs to no assignment, so that a misspelt name is seen."""
     submitted = Path(coursedir.root, coursedir.submitted_directory)
-    assignments = _assignments(coursedir, GradeArguments())
+    assignments, pending = _assignments(coursedir, GradeArguments()), _not_generated(coursedir)
     loose = [path for path in sorted(submitted.glob("*")) if path.is_file() and not path.name.startswith(".")]
-    inner = [path for path in sorted(submitted.glob("*/*")) if path.is_dir() and path.name not in assignments]
-    shown = [str(path.relative_to(submitted.parent)) for path in (*loose, *inner)]
-    return [f"{path} was not looked at: no released assignment is called so" for path in shown]
+    inner = [path for path in sorted(submitted.glob("*/*")) if path.is_dir()]
+    shown = [path for path in (*loose, *inner) if path in loose or path.name not in {*assignments, *pending}]
+    waiting = Counter(path.name for path in inner if _waits(path, assignments, pending))
+    return [
+        *(_wait(name, count, name in assignments, pending[name]) for name, count in sorted(waiting.items())),
+        *(f"{path.relative_to(submitted.parent)} was not looked at: no released assignment is called so"
+          for path in shown),
+    ]  # fmt: skip
+
+
+def _waits(folder: Path, assignments: dict[str, list[str]], pending: dict[str, list[str]]) -> bool:
+    """Returns whether a hand-in's folder holds what is not graded until its assignment is generated, or again."""
+    if folder.name not in pending:
+        return False
+    names = Names(pending[folder.name])
+    return folder.name not in assignments or any(names.exercise_of(file.path.name) for file in files_in(folder))
+
+
+def _wait(assignment: str, students: int, is_released: bool, names: list[str]) -> str:
+    what = f"{', '.join(names)} of {assignment} is not generated" if is_released else f"{assignment} is no assignment"
+    force = "--force " if is_released else ""
+    return (
+        f"{what} yet: what {_several(students, 'student')} handed in waits in submitted/; next: nbgrader "
+        f"generate_assignment {force}{assignment}, then course grade"
+    )

@@ -16,6 +16,7 @@ class CourseDirectory(Protocol):
     course_id: str
     db_url: str
     release_directory: str
+    source_directory: str
     submitted_directory: str
     autograded_directory: str
     feedback_directory: str

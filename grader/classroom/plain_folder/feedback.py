@@ -19,7 +19,7 @@ TEMPLATE = Path(student_work.__file__).with_name("templates") / "feedback.html"
 
 def feedback_page(one: StudentWork) -> str:
     """Returns the page as HTML; "" where nothing came that could be told."""
-    if one.hand_in.absent and not one.hand_in.names_others:
+    if one.hand_in.absent:
         return ""
     judged = one.judged
     items = judged.items.values() if judged else ()

@@ -74,8 +74,7 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
 
 def _read(choice: FolderChoice) -> Submissions:
     _refuse_other_folders(choice.source)
-    only = choice.only[0] if len(choice.only) == 1 else None
-    return read_submissions(choice.source, list(choice.exercises), only, choice.out, choice.roster)
+    return read_submissions(choice.source, list(choice.exercises), choice.only, choice.out, choice.roster)
 
 
 def _refuse_other_folders(source: Path) -> None:

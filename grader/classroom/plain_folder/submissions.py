@@ -6,7 +6,7 @@ grader.classroom.names says which names are understood. STUDENT.py is one where 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -43,17 +43,18 @@ class Submissions:
 
 
 def read_submissions(
-    source: Path, exercises: list[Folder], only: Folder | None, without: Path, roster: Sequence[Person] = ()
+    source: Path, exercises: list[Folder], only: Sequence[Folder], without: Path, roster: Sequence[Person] = ()
 ) -> Submissions:
     """Returns each student's work on each exercise, and what is ignored.
 
-    Whoever sent anything, has a folder or stands in the roster is a student. `only`: the exercise of a file that is
-    named for its student alone. `without`: a folder to leave out. Raises ClickException where a zip cannot be read.
+    Whoever sent anything, has a folder or stands in the roster is a student. `only`: the exercises that were asked
+    for, all if empty; where it is one, a file that is named for its student alone is of that exercise. `without`: a
+    folder to leave out. Raises ClickException where a zip cannot be read.
     """
     names = Names((each.name for each in exercises), (each.id for each in exercises), roster)
     stubs = {each: clean(stub_text(each.solution_file.read_text(encoding="utf-8"))) for each in exercises}
     with sent(source, without) as files:
-        told = by_student(files, names, only.name if only else "")
+        told = by_student(files, names, only[0].name if len(only) == 1 else "")
         people = {person.id: person for person in roster} | told.people | _of_empty_folders(source, names)
         found = Submissions(ignored=told.ignored, people=people, unknown=told.unknown, around=told.around)
         sent_by: dict[str, list[Sent]] = defaultdict(list)
@@ -61,15 +62,17 @@ def read_submissions(
             for student in one.students:
                 sent_by[student].append(one)
         for student in found.students:
-            found.all += [_work(student, sent_by[student], each, stubs, each == only) for each in exercises]
+            found.all += [_work(student, sent_by[student], each, stubs, [each] == list(only)) for each in exercises]
             for each in exercises:
                 held = [one for one in sent_by[student] if one.exercise == each.name]
-                found.clashes += [clash(student, unclear(held), held)] if is_unclear(held) else []
+                found.clashes += [clash(student, unclear(held), held, told.around)] if is_unclear(held) else []
     named = {one.exercise for one in told.sent}
     found.exercises = {each.id for each in exercises if each.name in named}
-    for sent_ones in sent_by.values():
-        if any(one.exercise for one in sent_ones):
-            found.ignored += [why_not(one) for one in sent_ones if not one.exercise]
+    shown = [each for each in exercises if each.id in ({one.id for one in only} or found.exercises)]
+    for sent_ones in sent_by.values() if shown else ():
+        unnamed = [one for one in sent_ones if not one.exercise]
+        told_in = [_may_be_of(each, exercises, sent_ones) for each in shown]
+        found.ignored += [why_not(one) for one in unnamed if not any(one in told for told in told_in)]
     found.ignored = sorted(set(found.ignored))
     return found
 
@@ -89,20 +92,29 @@ def _work(
 ) -> StudentWork:
     """Returns a student's work on an exercise. `is_only`: all that was sent is meant for it, so that a file which names
     another exercise is told where nothing else can be."""
-    others = {each.id for each in stubs} - {exercise.id}
-    in_no_other = [one for one in sent_ones if not others & set(one.file.path.parts)]
-    unnamed = [one.file for one in in_no_other if not one.exercise]
+    unnamed = [one.file for one in _in_no_other(exercise, stubs, sent_ones) if not one.exercise]
     named = [one for one in sent_ones if one.exercise == exercise.name]
     if is_unclear(named):
         hand_in = HandIn(problem=unclear(named))
     elif named:
         hand_in = hand_in_of([one.file for one in named], unnamed, exercise.name, stubs[exercise])
-    else:  # a file that names no exercise may be meant for this one, unless others are named
-        is_any_named = any(one.exercise for one in sent_ones)
-        meant = [file for file in unnamed if not is_any_named or exercise.id in file.path.parts]
-        told = unnamed or [one.file for one in in_no_other if is_only]
-        hand_in = HandIn(problem=expected(exercise.name, told), absent=not meant, names_others=bool(told))
+    else:
+        told = unnamed or [one.file for one in _in_no_other(exercise, stubs, sent_ones) if is_only]
+        hand_in = HandIn(problem=expected(exercise.name, told), absent=not told)
     text = None if hand_in.text is None else Text(exercise, hand_in.text, None)
     together = tuple(sorted({student for one in named for student in one.students}))
     hand_in.tell_group(together)
     return StudentWork(student=student, exercise=exercise.id, hand_in=hand_in, text=text, together=together)
+
+
+def _may_be_of(exercise: Folder, exercises: Iterable[Folder], sent_ones: list[Sent]) -> list[Sent]:
+    """Returns the files of a student which name no exercise and are told for this one, as nothing else came for it."""
+    if any(one.exercise == exercise.name for one in sent_ones):
+        return []
+    return [one for one in _in_no_other(exercise, exercises, sent_ones) if not one.exercise]
+
+
+def _in_no_other(exercise: Folder, exercises: Iterable[Folder], sent_ones: list[Sent]) -> list[Sent]:
+    """Returns the files of a student that lie in no other exercise's folder."""
+    others = {each.id for each in exercises} - {exercise.id}
+    return [one for one in sent_ones if not others & set(one.file.path.parts)]
