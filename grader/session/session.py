@@ -171,7 +171,8 @@ class Session:
         grading = self._grading(item)
         if not grading.started:
             grading.started = time.monotonic()
-            grading.has_kernels = item.module.exercise.has_kernels
+            exercise = getattr(item.module, "exercise", None)
+            grading.has_kernels = exercise is None or exercise.has_kernels
             terminal_report.begin(self._writer, grading)
         done = yield
         if nextitem is None or _folder_of(nextitem) != grading.folder:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from grader.author import check, proving
@@ -42,7 +44,9 @@ def test_a_part_of_the_mutants_of_each_is_proven(jobs):
     lines: list[str] = []
     check.check(all_folders(ROOT), 1, lines.append, lambda total: lambda: None, ProofChoice(seed=1, of_each=True))
     count = STATED_OF_EACH + BY_OPERATORS_OF_EACH
-    assert all(f"mutants rejected with their sentence {count} of {count}, " in line for line in lines)
+    proven = [re.search(r"mutants rejected with their sentence (\d+) of (\d+), ", line) for line in lines]
+    assert all(one and one[1] == one[2] and int(one[2]) <= count for one in proven)
+    assert len([one for one in proven if one and int(one[2]) == count]) >= len(proven) - 1  # 42 has no kernel to change
 
 
 @pytest.mark.parametrize(

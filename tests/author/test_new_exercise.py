@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from grader.course.folder import Folder, all_folders
-from tests.learn.conftest import ROOT, Course
+from tests.conftest import folders_with_kernels
+from tests.learn.conftest import Course
 
 ID = "37_bias_residual"
 
@@ -52,7 +53,7 @@ def test_a_new_exercise_works_and_check_says_only_what_it_still_lacks(course, pr
 def test_the_lessons_have_its_headings_in_their_order_and_some_of_their_own(course):
     course.here("new", ID)
     (new,) = (folder for folder in all_folders(course.path) if folder.id == ID)
-    for folder in all_folders(ROOT):
+    for folder in folders_with_kernels():
         assert [one for one in headings(folder) if one in headings(new)] == headings(new), folder.id
 
 

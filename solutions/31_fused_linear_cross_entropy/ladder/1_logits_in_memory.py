@@ -1,7 +1,9 @@
-"""Rung 1 of `course ladder 31`: a product that stores all logits, and a launch that reads them again.
+"""31, rung 1: a product that stores all logits, and a launch that reads them again.
 
-Both kernels are good ones: the tiles of 05, and one pass over each row as in 18. The logits are in fp32: 8 bytes cross
-memory for each, and M times V of them have to be kept.
+What: the tiles of 05, then one pass over each row as in 18; the logits between them are in fp32.
+
+Why it is no answer: both kernels are good ones, but 8 bytes cross memory for each logit, and M times V of them have to
+be kept.
 """
 
 import torch
