@@ -5,16 +5,20 @@ Which part of the GPU makes the answer wrong is no guess: without that part, the
 
 from __future__ import annotations
 
+import statistics
+from bisect import insort
 from collections.abc import Sequence
 
 from grader.course.exercise import in_words
 from grader.explain.causes import Cause
 from grader.explain.verdict import Verdict, failed
-from grader.gpu.simulated_gpu import EndlessMeasurement, GpuPart, Log, SimulatedGpu
+from grader.gpu.simulated_gpu import EndlessMeasurement, GpuPart, Log, SimulatedGpu, TimedPart
 from grader.sentences import Said, Sentence, Value
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 FEW = 20  # timed launches, in which a median is of little use
+MOST_ROUNDS = 1000  # the last ones, among which those are looked for whose middle the answer is
+ALIKE = 1e-9  # share by which two numbers for one time may differ
 
 
 class WrongTimes(Sentence):
@@ -76,6 +80,15 @@ class WrongTimes(Sentence):
         "are disturbed. Take the median of a hundred."
     )
     ONE_TOO_FEW = "One launch was timed: each differs from the others by some per cent. Take the median of a hundred."
+    FEW_AT_THE_END = (
+        "The answer is the middle of the last launches that were timed, and these were too few: each differs from the "
+        "others by some per cent, and some are disturbed. Take the median of more, of hundreds where they are short."
+    )
+    MEANS = (
+        "The answer is the middle of rounds with {several} launches between two marks: each round is a mean of them, "
+        "and {disturbed:.0f} % of the launches, which something else disturbs, take up to six times as long. Time each "
+        "launch by itself, and take the median."
+    )
     NOT_THE_MIDDLE = (
         "The {launches:_} launches that were timed scatter around the true time, and the answer is not their middle: "
         "the least of them, for one, lies some per cent below it. Take the median."
@@ -154,23 +167,28 @@ def wrong_time(answer: float, gpu: SimulatedGpu, parts: Sequence[GpuPart] = (), 
     if not parts:
         formula = None if ideal is None else WrongTimes.WRONG_FORMULA(ideal=time_text(ideal), true=time_text(true))
         return failed(Cause.WRONG_TIME, formula, told)
-    cause, said = _first(parts, gpu)
+    cause, said = _first(answer, parts, gpu)
     right = WrongTimes.RIGHT_WITHOUT(without=in_words([WITHOUT[part] for part in parts]))
     return failed(cause, said, told, right, kind="cause")
 
 
-def _first(parts: Sequence[GpuPart], gpu: SimulatedGpu) -> tuple[Cause, Said]:
+def _first(answer: float, parts: Sequence[GpuPart], gpu: SimulatedGpu) -> tuple[Cause, Said]:
     log, traits = gpu.log, gpu.traits
     cause, sentence = CAUSES[parts[0]]
     by_events = log.timed_by_events
     launches = sum(part.launches for part in by_events or log.timed)
-    if parts[0] in (GpuPart.DISTURBANCE, GpuPart.SCATTER) and launches < FEW:
-        cause = Cause.TOO_FEW_ROUNDS
-        sentence = WrongTimes.ONE_TOO_FEW if launches == 1 else WrongTimes.TOO_FEW
+    several = max((part.launches for part in by_events or log.timed), default=0)
+    if parts[0] in (GpuPart.DISTURBANCE, GpuPart.SCATTER):
+        if launches < FEW:
+            cause, sentence = Cause.TOO_FEW_ROUNDS, WrongTimes.ONE_TOO_FEW if launches == 1 else WrongTimes.TOO_FEW
+        elif _is_a_middle(answer, by_events or log.timed):
+            cause = Cause.TOO_FEW_ROUNDS if several == 1 else cause
+            sentence = WrongTimes.FEW_AT_THE_END if several == 1 else WrongTimes.MEANS
     seconds = sum(part.seconds for part in by_events)
     evidence: dict[str, Value] = dict(
         unfinished=sum(part.unfinished for part in log.timed),
         launches=launches,
+        several=several,
         idle=100 * sum(part.idle for part in by_events) / seconds if seconds else 0.0,
         launch=time_text(traits.launch),
         synchronization=time_text(traits.synchronization),
@@ -179,6 +197,16 @@ def _first(parts: Sequence[GpuPart], gpu: SimulatedGpu) -> tuple[Cause, Said]:
         disturbed=100 * traits.disturbed,
     )
     return cause, sentence(**{field: evidence[field] for field in sentence.fields})
+
+
+def _is_a_middle(answer: float, timed: Sequence[TimedPart]) -> bool:
+    """Returns whether the answer is the median of the last so many times: their number is not known."""
+    ordered: list[float] = []
+    for part in reversed(timed[-MOST_ROUNDS:]):
+        insort(ordered, part.seconds / part.launches)
+        if abs(statistics.median(ordered) - answer) <= ALIKE * answer:
+            return True
+    return False
 
 
 def _off(ratio: float) -> str:

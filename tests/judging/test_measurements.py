@@ -194,3 +194,36 @@ def test_a_function_that_is_wrong_on_any_gpu_is_told_so(judged):
     text = SOLUTION.read_text().replace("return statistics.median(rounds", "return 1e3 * statistics.median(rounds")
     verdict = of(judged(text), 1e-3)
     assert verdict.id == Cause.WRONG_TIME and "Are these the seconds of one launch?" in told(verdict)
+
+
+ROUNDS = "rounds = min(max(60, round(0.3 / estimate)), 400)"
+
+
+def failures_of(judged, text: str, *seconds: float, count: int) -> list[str]:
+    """What is told of this text in those of so many measurements that it gets wrong."""
+    judge, found = judged(text), []
+    for number in range(count):
+        judge.run.history.explained = 0
+        verdict = of(judge, *seconds, test=f"test_{number}")
+        found += [told(verdict)] if verdict.outcome == FAIL else []
+    return found
+
+
+def test_a_median_of_few_rounds_is_never_told_to_be_no_median(judged):
+    text = SOLUTION.read_text()
+    assert text.count(ROUNDS) == 1
+    found = failures_of(judged, text.replace(ROUNDS, "rounds = 20"), 3e-6, 10e-6, count=40)
+    assert any("these were too few" in one for one in found)
+    assert not any("is not their middle" in one or "moves a mean" in one for one in found)
+
+
+def test_a_median_of_means_is_told_by_the_launches_of_a_round(judged):
+    text = SOLUTION.read_text()
+    for old, new in (
+        ("        run()\n        events", "        for _ in range(60):\n            run()\n        events"),
+        ("device.elapsed(start, end) for", "device.elapsed(start, end) / 60 for"),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    found = failures_of(judged, text, 5e-3, count=2)
+    assert len(found) == 2 and all("rounds with 60 launches between two marks" in one for one in found), found
