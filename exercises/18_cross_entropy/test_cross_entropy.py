@@ -154,7 +154,7 @@ def far(*shape):
 
 
 def confident(*shape):
-    """One logit of each row stands 10 above all others."""
+    """Returns logits of which one in each row stands 10 above all others."""
     return made(lambda logits: logits + 10 * (logits == logits.amax(dim=1, keepdim=True)), normal(*shape))
 
 

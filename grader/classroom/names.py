@@ -36,7 +36,7 @@ OF_NOBODY = re.compile(r"\d\d_\w+|assignment_\d+_export")  # folders of exercise
 METADATA = re.compile(r"(assignment_\d+_export/)?submission_metadata\.yml")
 GRADESCOPE = re.compile(r"submission_\d+")
 FILE = re.compile(r"(?P<stem>.+?)(?P<kind>\.py|\.ipynb)?(?P<more>\.txt|\.json)?", re.IGNORECASE | re.DOTALL)
-# What browsers, systems and notebook services add to the name of a second file, in the languages that they speak.
+# Browsers, systems and notebook services add these words to the name of a second file, each in its own language.
 COPY_OF = r"(?:(?:copy of|kopie von|copie de|copia de|cópia de)[ _-])?"
 COPIES = r"(?:[ _-]*(?:copy|kopie|copie|copia|cópia)?[ _-]*\(?\d*\)?)"
 CLOSE = 0.75  # as difflib counts: a misspelt name

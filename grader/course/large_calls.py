@@ -91,7 +91,7 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
             continue
         kinds = {argument: numbers.sample(of.values, len(of.values)) for argument, of in promise.arguments.items()}
         own = max(len(kinds[argument]) for argument, of in promise.arguments.items() if _has(of, name))
-        # Of what it is multiplied with, each of a few sizes once: a rule of the file may be for groups of 2 alone.
+        # A size that it is multiplied with has each of a few values once: a rule of the file may be for groups of 2.
         for turn in range(MOST_KINDS if _factors_with(promise, name) else min(MOST_KINDS, max(own, 2))):
             size = _size_between(one.most + 1, one.limit, numbers)
             size = _aligned(size, turn, one.limit) if turn else _one_past(size, one)

@@ -27,7 +27,7 @@ SHORT, LEAST_SCATTER = 100e-6, 0.01  # from SHORT on the share by which launches
 
 
 class GpuPart(StrEnum):
-    """What can make a measurement wrong. The order is that in which a learner has to mend it."""
+    """A part of the model that can make a measurement wrong. A learner has to mend them in this order."""
 
     OTHER_WORK = "other work"  # between two events the GPU may flush the cache, sleep or draw inputs
     QUEUE = "queue"  # launches return before the GPU has done the work
@@ -110,7 +110,7 @@ class TimedPart:
 
 @dataclass
 class Log:
-    """What happened on the device: facts, from which a wrong answer is explained."""
+    """The facts of what happened on the device, from which a wrong answer is explained."""
 
     calls: int = 0
     launches: int = 0  # of `run`

@@ -1,5 +1,5 @@
-"""What more is known of a judged kernel than its judgement says: the explanations that were weighed, and the values
-that a program held, line by line. They are plain data, for `course serve`."""
+"""Tells `course serve` more of a judged kernel than its judgement says, as plain data: the explanations that were
+weighed, and the values that a program held, line by line."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def _place_of(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request asks to be judged, read and found to fit together."""
+    """A request whose files have been read, and whose parts fit together: it can be judged."""
 
     file: Path
     reference: OwnReference

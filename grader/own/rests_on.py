@@ -1,5 +1,5 @@
-"""What the refusal of a kernel rests on: the line of the promise, or of the shapes, without which it would not be
-refused. An exercise states these things in its lesson; here the user does, and may take them back."""
+"""Tells what the refusal of a kernel rests on: the line of the promise, or of the shapes, without which it would not
+be refused. An exercise states these things in its lesson; here the user does, and may take them back."""
 
 from __future__ import annotations
 
