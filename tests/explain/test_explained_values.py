@@ -101,6 +101,14 @@ def test_a_program_whose_elements_should_all_be_equal_is_not_blamed_for_it(bench
     assert verdict.outcome == FAIL and verdict.id == "low-precision"
 
 
+def test_digits_that_bf16_loses_are_not_said_to_be_lost_in_fp16(bench):
+    text = mutant("03_softmax/half_exponentials").replace("tl.float16", "tl.bfloat16")
+    verdict = bench(text, "03_softmax").check(normal(20, 70), dtypes=("float32",))
+    assert verdict.id == "low-precision" and "fp16" not in verdict.lines[0] and "bf16" in verdict.lines[1], (
+        verdict.lines
+    )
+
+
 def test_zeros_do_not_tell_that_the_lanes_of_a_program_read_the_same(bench):
     change = ("tile, mask", "tl.where(tl.program_id(0) > 0, tile, 0), mask")
     verdict = judged(bench, "02_strided_blocks", change, normal(64, 200), output(64, 200))

@@ -311,3 +311,10 @@ def test_a_global_is_read_as_a_constexpr_and_refused_with_the_annotation_alone(b
         verdict.outcome == FAIL
         and "SCALE = tl.constexpr(...) where it is set: an annotation is not" in verdict.lines[0]
     )
+
+
+def test_an_infinity_of_torch_is_said_as_a_kernel_says_it(bench):
+    verdict = bench(ADD.replace(STORE, STORE.replace("x + y", "x + torch.inf"))).check(normal(2048), normal(2048))
+    assert verdict.lines[0].endswith('torch.inf is not allowed in a kernel. In a kernel it is float("inf").')
+    right = STORE.replace("x + y", 'x + y + float("inf") * 0 * (x - x)')
+    assert bench(ADD.replace(STORE, right)).check(normal(2048), normal(2048)).id != "not-allowed"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from grader import Exercise
+from grader.author.facts import fact_of
 from grader.course.folder import Folder
 from grader.explain.causes import Cause
 from grader.explain.verdict import FAIL, PASS, SKIPPED, Verdict
@@ -227,3 +229,19 @@ def test_a_median_of_means_is_told_by_the_launches_of_a_round(judged):
         text = text.replace(old, new)
     found = failures_of(judged, text, 5e-3, count=2)
     assert len(found) == 2 and all("rounds with 60 launches between two marks" in one for one in found), found
+
+
+LESSON = COURSE / "exercises" / "42_measure_it"
+OPENING = (  # the mistakes behind the rows of the lesson's first table, in their order
+    "launch_timed", "host_timed", "synchronized_rounds", "warm_cache", "zeros", "mean", "least_of_the_rounds",
+)  # fmt: skip
+ITS_GPU = {"launch": 20e-6, "synchronization": 8e-6, "saved_share": 0.5, "disturbed": 0.05}
+
+
+def test_the_functions_of_the_lessons_first_table_answer_what_it_says():
+    rows = re.findall(r"^\| .* \| (\d+) µs \| (\d\.\d+) ms \|$", (LESSON / "README.md").read_text(), re.MULTILINE)
+
+    def answer(mistake: str, seconds: float) -> float:
+        return fact_of(Folder(LESSON), {"fact": "answer", "seconds": seconds, "mutant": mistake, "gpu": ITS_GPU})
+
+    assert rows == [(f"{answer(one, 30e-6):.0f}", f"{answer(one, 1e-3) / 1000:.2f}") for one in OPENING]
