@@ -21,7 +21,7 @@ from grader.explain.evidence import the_only
 from grader.explain.reached_lines import Lines
 from grader.gpu.models import DEFAULT_MODEL, AmdModel
 from grader.gpu.plan import PackedPlan
-from grader.gpu.pool.replays import Replays
+from grader.gpu.pool.replays import LentGpu, Replays
 from grader.gpu.simulated_gpu import EndlessMeasurement, NoCall, SimulatedGpu
 from grader.judging.exact_calls import exact_call, exact_inputs
 from grader.judging.history import History
@@ -258,9 +258,9 @@ class Run:
     def _record(self, request: RecordRequest, process: SubmissionProcess) -> PackedCall:
         return PackedCall(record_call(request, process, self.front_end, RECORD_LIMIT))
 
-    def measured(self, entry: str, gpu: SimulatedGpu, process: SubmissionProcess | None = None) -> Answer:
-        """Returns what an entry that measures answers about the kernel of a simulated GPU. process: to be asked in the
-        place of the run's own. Raises ChildEnded, EndlessMeasurement."""
+    def measured(self, entry: str, gpu: SimulatedGpu | LentGpu, process: SubmissionProcess | None = None) -> Answer:
+        """Returns what an entry that measures answers about the kernel of a GPU. process: to be asked in the place of
+        the run's own. Raises ChildEnded; EndlessMeasurement or ReplayEnded, as the GPU is simulated or real."""
         process = process or self.process
         request: JsonObject = {"kind": "measure", "entry": entry}
         messages = 0
