@@ -13,11 +13,11 @@ from grader.course.folder import Folder
 from grader.gpu.device import Device
 from grader.gpu.pool.pool import ReplayPool
 from grader.gpu.pool.replay_process import Replayer
-from grader.wire.device_calls import DeviceCall, packed
 from grader.wire.messages import TensorSpec
 
 if TYPE_CHECKING:
     from grader.gpu.plan import PackedPlan
+    from grader.wire.device_calls import DeviceCall
 
 CHECK_LIMIT, DRAW_LIMIT = 10.0, 30.0  # seconds, where right kernels take 0.1 and 0.5
 LENT_LIMIT = 15.0  # seconds, of which a right measurement takes 1 to 2
@@ -32,6 +32,8 @@ class LentGpu:
 
     def answer(self, calls: list[DeviceCall]) -> tuple[float | None, list[float]]:
         """Returns what SimulatedGpu.answer returns for these calls. Raises ReplayEnded."""
+        from grader.wire.device_calls import packed  # which imports torch: see session/machine.py
+
         reply, _ = self._replayer.ask({"kind": "calls"}, packed(calls), max(0.1, self._ends - time.monotonic()))
         return reply["now"], reply["events"]
 
