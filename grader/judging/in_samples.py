@@ -31,7 +31,7 @@ from grader.explain.written_tiles import program_index
 from grader.judging.history import Kernels
 from grader.judging.in_interpreter import Interpreted
 from grader.judging.run import Run
-from grader.numerics.arguments import Argument, exact, in_precision, tensors_of, without_values
+from grader.numerics.arguments import Argument, exact, tensors_of, without_values
 from grader.numerics.comparison import compare
 from grader.numerics.data_sets import TOGETHER, Data, generator_for, seed_place
 from grader.numerics.drawn_pages import ENTRIES, entries_in
@@ -410,7 +410,8 @@ def _arguments_of(
     for letter, neighbours in shared.items():
         of_letter[letter] = of_letter[letter.removesuffix("/")] // neighbours
     for name in sorted(tensors, key=lambda name: name not in indices):  # the indices first
-        table = in_precision(tables[name], torch.float64)  # before it is read: the part may be far larger
+        table = tables[name]
+        table = table.double() if table.is_floating_point() else table  # before it is read: a part may be far larger
         part = _values(tensors[name], cut.inputs[name], of_letter, table)
         if name in indices:
             of_letter[name], part = part.long().unique(return_inverse=True)

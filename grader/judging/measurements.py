@@ -90,8 +90,10 @@ def beside_ours(run: Run, exercise: Exercise, bytes_of_copy: int) -> str:
     except GpuBusy:
         return ""
     if seconds is None:
-        return "; on this GPU no answer"
-    return f"; a copy on this GPU: {time_text(seconds)} by yours, {time_text(gpu.seconds)} by ours"
+        return "; a copy on this GPU: no answer"
+    return (
+        f"; a copy of {time_text(gpu.seconds)} on this GPU: {100 * (seconds / gpu.seconds - 1):+.1f} % beside our time"
+    )
 
 
 def _parts_to_blame(

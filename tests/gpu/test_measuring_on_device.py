@@ -20,8 +20,8 @@ from tests.judging.test_measurements import EXERCISE, SOLUTION
 HERE = device_here()
 pytestmark = pytest.mark.skipif(not isinstance(HERE, Device), reason=f"needs a GPU: {HERE}")
 
-NOTE = re.compile(r"; a copy on this GPU: ([\d.]+) µs by yours, ([\d.]+) µs by ours")
-WITHIN = 0.05  # of a machine that others use, too
+NOTE = re.compile(r"; a copy of \S+ .s on this GPU: ([+-][\d.]+) % beside our time")
+WITHIN = 5  # per cent, on a machine that others use, too
 
 
 @pytest.fixture
@@ -49,11 +49,10 @@ def test_the_solution_agrees_with_our_own_measurement(tmp_path, replays):
     assert verdict.outcome == PASS
     told = NOTE.search(verdict.note)
     assert told, verdict.note
-    theirs, ours = map(float, told.groups())
-    assert abs(theirs / ours - 1) <= WITHIN, verdict.note
+    assert abs(float(told[1])) <= WITHIN, verdict.note
 
 
 def test_a_sleep_without_end_is_left_and_the_pass_stays(tmp_path, replays):
     text = SOLUTION.read_text().replace("    run.draw_inputs()\n", "    run.draw_inputs()\n    device.sleep(1 << 34)\n")
     verdict = verdict_on(text, tmp_path, replays, 1 << 30)
-    assert verdict.outcome == PASS and verdict.note.endswith("; on this GPU no answer"), verdict.note
+    assert verdict.outcome == PASS and verdict.note.endswith("; a copy on this GPU: no answer"), verdict.note
