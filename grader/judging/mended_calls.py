@@ -122,6 +122,7 @@ class _Search:
         counts: Counter[tuple[int, int, str]] = Counter()  # calls, by an edit's line, level and words
         words: dict[str, str] = {}  # by an edit's key
         mended = tried = 0
+        ones: set[str] = set()  # of the calls whose edits are all tried
         known = {structure: len(calls) + len(right.get(structure, [])) for structure, calls in wrong.items()}
         if max(known.values(), default=0) < BY_NO_CHANCE:
             return None
@@ -139,11 +140,13 @@ class _Search:
                 found = self._of_group(calls, right.get(structure, []), mends)
             except _NoTime:
                 break
+            if mends and not found and calls[0].ones - ones:
+                continue  # what the edits change is a number in this text: whether they mend it is not known
             tried += len(calls)
             # The words for one edit differ where a parameter of 1 is a number of the text: the first ones stay.
             counts.update({(one.line, one.level, words.setdefault(one.key, one.words)): len(calls) for one in found})
             if tried == len(calls):
-                mends = found
+                mends, ones = found, calls[0].ones
             here = {one.line for one in found} & {one.line for one in mends}
             if here:
                 mends = [one for one in mends if one.line in here]

@@ -211,6 +211,16 @@ def test_what_is_said_tells_the_line_and_not_the_edit(tmp_path, told):
     assert found.message.splitlines()[-1].endswith("total = total + x * x")
 
 
+@pytest.mark.parametrize(
+    ("exercise", "changes"),
+    [("02", (("(rows < M) & (cols < N)", "(rows < N) & (cols < M)"),)), ("02", (("(cols < N)", "(cols < M)"),))],
+)
+def test_a_call_that_lacks_the_edit_as_a_size_is_1_does_not_count_as_one_that_stays_wrong(tmp_path, exercise, changes):
+    """The compiler has put the number in the place of the name: nothing is there to exchange."""
+    found = judged(tmp_path, exercise, changed(COPY, *changes))
+    assert "every wrong call that was tried comes out right" in found.message, found.message
+
+
 def test_an_edit_is_counted_as_one_where_a_size_of_1_is_a_number_of_the_text(tmp_path, told, counts):
     old, new, *_ = OF_COPIES["a value"]
     judged(tmp_path, "02", changed(COPY, (old, new)))
