@@ -22,7 +22,7 @@ from grader.numerics.arguments import Argument, exact
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import UNJUDGED
 from grader.processes.faults import ChildEnded, MachineFault
-from grader.submission.text import factors, given_by_name
+from grader.submission.text import factors, given_by_name, lines_that_add_little
 from grader.submission.tuning_lines import line_of_grid
 from grader.ttir.exact_text import NoExactRun
 from grader.ttir.module import BadText
@@ -160,6 +160,21 @@ class _Search:
         line = lines.pop()
         return Mended(line, frozenset(kinds), mended, tried, *_simplest(counts, line))
 
+    def with_nothing_added(self, wrong: dict[tuple, list[_Call]]) -> Mended | None:
+        """Returns the line that adds a small number, where all wrong calls are right without an operation there. Fewer
+        calls do than elsewhere: they are those of few terms, and the line is known before an edit is tried."""
+        lines = lines_that_add_little(self.run.submission.tree)
+        calls = [call for alike in wrong.values() for call in alike]
+        if len(lines) != 1 or not calls:
+            return None
+        try:
+            found = [self._mends(call, lines=lines, closely=True) for call in calls]
+        except _NoTime:
+            return None
+        mends = [[one for one in of_call if one.kind == "less"] for of_call in found]
+        words = tuple(dict.fromkeys(one.words for of_call in mends for one in of_call))[:MOST_TOLD]
+        return Mended(lines[0], frozenset({"less"}), len(calls), len(calls), words, len(calls)) if all(mends) else None
+
     def _of_group(self, wrong: list[_Call], right: list[_Call], known: list[Mend]) -> list[Mend]:
         """Returns the mends of calls of one structure, in the lines of those that are known of another, or in any."""
         lines = sorted({one.line for one in known}) or None
@@ -242,7 +257,9 @@ def mended(run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial]
     `work`: see grader/interpreter/mends.py.
     """
     try:
-        return _Search(run, work).mended(_by_structure(run, wrong), _by_structure(run, [(one, False) for one in right]))
+        search, alike = _Search(run, work), _by_structure(run, wrong)
+        found = search.mended(alike, _by_structure(run, [(one, False) for one in right]))
+        return found or search.with_nothing_added(alike)
     except (NoExactRun, BadText, ChildEnded, MachineFault):  # it only explains: without it the report stands
         return None
 

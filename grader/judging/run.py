@@ -316,7 +316,8 @@ class Run:
 
     def mends(
         self, trial: Trial, inputs: list[Argument], results: dict[str, torch.Tensor], work: int,
-        keys: list[str] | None = None, lines: list[int] | None = None, first_is_enough: bool = False, **options,
+        keys: list[str] | None = None, lines: list[int] | None = None, first_is_enough: bool = False,
+        closely: bool = False, **options,
     ) -> Reply:  # fmt: skip
         """Returns the reply that tells which edits make an exact call right. `results`: what it should give, by name;
         further arguments as in Mending. Raises NoExactRun."""
@@ -326,7 +327,7 @@ class Run:
             spec, data = spec_and_bytes(name, ref.clone(memory_format=torch.contiguous_format), len(blob))
             expected.append(spec)
             blob += data
-        mending = Mending(expected, work, keys, lines, first_is_enough)
+        mending = Mending(expected, work, keys, lines, first_is_enough, closely)
         request = self._request(trial, recorded, specs, mending=mending, **options)
         return self._asked_exactly(replace(request, limit=MENDING_LIMIT), blob)
 

@@ -34,6 +34,7 @@ MOST_BYTES = 1 << 20
 CONFLICT = "a merge has left both texts there: keep one, and remove the lines that begin with <<<, === and >>>"
 MOST_NODES = 20_000  # of a file's syntax tree; the largest solution has 2127
 MOST_SHOWN = 60  # characters of an expression in a message
+LITTLE = 1e-3
 LINE_END = re.compile(r"\r\n|\r|\n")
 # Code that reads a syntax tree recurses per level, and Python limits recursion.
 MOST_LEVELS = 100  # of nodes; the deepest of Triton's and torch's own files have 27
@@ -180,6 +181,26 @@ def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tupl
     inner = (one for node in ast.walk(tree) if _is_kernel(node) for part in node.body for one in ast.walk(part))
     written = [(whole_number(constant), constant.lineno) for constant in inner if isinstance(constant, ast.Constant)]
     return [(number, line) for number, line in written if number is not None and number in numbers]
+
+
+def lines_that_add_little(tree: ast.Module) -> list[int]:
+    """Returns the lines of kernels that add a number of the text between 0 and LITTLE, as against a division by 0."""
+    kernels = [node for node in ast.walk(tree) if _is_kernel(node)]
+    sums = [
+        (node, (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,))
+        for kernel in kernels for node in ast.walk(kernel)
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Add)
+    ]  # fmt: skip
+    named = {
+        target.id for one in tree.body if isinstance(one, ast.Assign) and any(map(_is_little, ast.walk(one.value)))
+        for target in one.targets if isinstance(target, ast.Name)
+    }  # fmt: skip
+    little = (node for node, parts in sums for one in parts if _is_little(one) or getattr(one, "id", "") in named)
+    return sorted({node.lineno for node in little})
+
+
+def _is_little(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value < LITTLE
 
 
 def call_at(tree: ast.Module, line: int, column: int, *functions: str) -> ast.Call | None:

@@ -165,7 +165,7 @@ class Mending:
 
     `results`: what the call should give, floats in float64, in the blob. `keys`: of the edits, None: all. `lines`: that
     an edit may be in, None: in any. `work`: after which no other is tried; see grader/interpreter/mends.py.
-    `first_is_enough`: none is looked for after the first.
+    `first_is_enough`: none is looked for after the first. `closely`: constants of fp32 count as wrong.
     """
 
     results: list[TensorSpec]
@@ -173,6 +173,7 @@ class Mending:
     keys: list[str] | None = None
     lines: list[int] | None = None
     first_is_enough: bool = False
+    closely: bool = False
 
     def to_json(self) -> JsonObject:
         return {**asdict(self), "results": [spec.to_json() for spec in self.results]}
