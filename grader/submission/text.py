@@ -35,6 +35,7 @@ CONFLICT = "a merge has left both texts there: keep one, and remove the lines th
 MOST_NODES = 20_000  # of a file's syntax tree; the largest solution has 2127
 MOST_SHOWN = 60  # characters of an expression in a message
 LITTLE = 1e-3
+NARROW = {"float16": "fp16", "bfloat16": "bf16"}  # names of tl, and short ones
 LINE_END = re.compile(r"\r\n|\r|\n")
 # Code that reads a syntax tree recurses per level, and Python limits recursion.
 MOST_LEVELS = 100  # of nodes; the deepest of Triton's and torch's own files have 27
@@ -181,6 +182,39 @@ def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tupl
     inner = (one for node in ast.walk(tree) if _is_kernel(node) for part in node.body for one in ast.walk(part))
     written = [(whole_number(constant), constant.lineno) for constant in inner if isinstance(constant, ast.Constant)]
     return [(number, line) for number, line in written if number is not None and number in numbers]
+
+
+@dataclass(frozen=True)
+class NarrowSum:
+    """A variable of a kernel that begins as zeros of 16 bits, and the lines that add to it."""
+
+    name: str
+    dtype: str  # fp16 or bf16
+    line: int  # of the zeros
+    added: tuple[int, ...]
+
+
+def narrow_sums(tree: ast.Module) -> list[NarrowSum]:
+    """Returns the variables that begin as tl.zeros or tl.full of 16 bits, and to which a kernel adds afterwards."""
+    found = []
+    for kernel in kernels_of(tree):
+        nodes = list(ast.walk(kernel))
+        stored = [(one.targets[0], one.value) for one in nodes if isinstance(one, ast.Assign)]
+        grown: list[ast.expr] = [one.target for one in nodes if isinstance(one, ast.AugAssign)]
+        grown += [target for target, value in stored if _names_it(value, target)]
+        for target, value in stored:
+            added = tuple(one.lineno for one in grown if ast.unparse(one) == ast.unparse(target))
+            if not added or not isinstance(value, ast.Call) or called_name(value) not in ("zeros", "full"):
+                continue
+            words = {one.attr for one in ast.walk(value) if isinstance(one, ast.Attribute)}
+            found += [NarrowSum(ast.unparse(target), NARROW[word], value.lineno, added) for word in words & {*NARROW}]
+    return found
+
+
+def _names_it(value: ast.expr, target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) and any(
+        isinstance(one, ast.Name) and one.id == target.id for one in ast.walk(value)
+    )
 
 
 def lines_that_add_little(tree: ast.Module) -> list[int]:
