@@ -17,7 +17,6 @@ from grader.numerics.arguments import exact
 from grader.numerics.bounds import size_of_terms
 from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
-from grader.numerics.torchs_rounding import RoundingOfTorch
 from grader.sentences import Fields, Said, Sentence
 from grader.submission.text import narrow_sums
 from grader.wire.reply import Writers
@@ -305,7 +304,7 @@ def _low_precision(evidence: Compared) -> Verdict | None:
         return None
     said = Values.ROUNDED_TO_FP16() if exact_bound else Values.LIKE_FP16(error=comparison.largest_error)
     advice, line = _where_digits_go(evidence)
-    is_derived = not isinstance(getattr(evidence.wanted.bound, "arithmetic", None), RoundingOfTorch)
+    is_derived = isinstance(evidence.wanted.bound, str) or not evidence.wanted.bound.is_of_torch
     if advice is None or not of_fp16 or not is_derived or any(one.dtype != "fp16" for one in evidence.roundings):
         said = Values.FEW_DIGITS(error=comparison.largest_error)
     if advice is None:

@@ -53,7 +53,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         self.speed = MeasuredSpeed(self.exercise, self.run, self.launch_plan)
-        derived = all(isinstance(one, str) or one.in_dtype is None for one in self.exercise.bounds.values())
+        derived = all(isinstance(one, str) or not one.is_of_torch for one in self.exercise.bounds.values())
         self.interpreted = Interpreted(self.run) if derived else InterpretedByFormula(self.run)
         self.suspects = LikelyCauses(self.run)
 
