@@ -13,6 +13,7 @@ from grader.own.judgement import NOT_JUDGED, RIGHT
 from grader.own.own_process import asked
 from grader.own.own_speed import speed_words
 from grader.own.timed_call import anchor_of, timed_data
+from grader.own.timing_process import wrong_while_timed
 from tests.own.test_own_kernels import MENDED, REFERENCE, judged
 
 TWO = MENDED.replace("def leaky_relu(x, slope=0.01)", "def leaky_relu(x, y, slope=0.01)")
@@ -64,6 +65,13 @@ def test_without_a_gpu_the_kernel_is_judged_and_not_timed(tmp_path):
     found = judged(tmp_path, MENDED, REFERENCE, time="N=1000000")
     assert found.outcome == RIGHT and "not timed: no GPU" in found.speed["why"] and found.speed["next"]
     assert "no GPU" in speed_words(found.speed)[0]
+
+
+def test_a_product_that_cuts_to_tf32_at_the_timed_size_alone_is_told(tmp_path):
+    """What an output is off by says the replay; why it may be says the kernel's text of that call."""
+    by_default, other = (wrong_while_timed("an output is wrong", "H200", lines) for lines in ([29], []))
+    assert "the tl.dot in line 29 cuts fp32 to tf32" in by_default.said and "ieee" in by_default.next
+    assert "tf32" not in other.said and "--thorough" in other.next
 
 
 def test_shares_are_said_in_a_line_and_what_is_left_out_in_another():
