@@ -193,7 +193,8 @@ def _told(found: OwnVerdict, file: Path, promise: OwnPromise) -> dict:
     if (why := unjudged(verdict, found.judge, trial, promise)) is not None and why.said is not None:
         verdict.said[: why.instead_of] = [why.said]
     if why is None:
-        verdict.said += rests_on(verdict, promise, [one for one, _ in grading.run.history.failures])
+        failed = [one for one, _ in grading.run.history.failures]
+        verdict.said += rests_on(verdict, promise, failed, found.judge.interpreted.lost)
     told = {
         "outcome": WRONG if why is None else NOT_JUDGED,
         "sentences": _sentences(verdict, grading.edits),

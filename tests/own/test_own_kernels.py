@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from grader.compiler.machine_code import MachineCode
 from grader.own import own_server
 from grader.own.judgement import NOT_JUDGED, RIGHT, SCHEMA, WRONG, Judgement, judge
 from grader.own.own_process import judgement_of
@@ -360,3 +361,19 @@ def test_digits_that_are_lost_are_measured_by_what_torchs_run_loses(tmp_path):
     kernel = ROWS.replace("dtype=tl.float32", "dtype=tl.float16").replace(".to(tl.float32)", ".to(tl.float16)")
     found = judged(tmp_path, kernel, MEAN, "M,N; M=1..20 N=1..900")
     assert found.outcome == WRONG and "times the bound" in found.sentences[0], found.sentences
+
+
+def test_what_is_stated_to_be_lost_is_no_mistake_any_more(tmp_path):
+    """The report says a share; with it in the promise the same call is right."""
+    kernel = MENDED.replace("x * slope)", "(x * slope).to(tl.bfloat16))")
+    found = judged(tmp_path, kernel, REFERENCE)
+    (share,) = re.findall(r"approximates = (\S+)", " ".join(found.sentences))
+    again = judged(tmp_path, kernel, REFERENCE, promise={"approximates": float(share)})
+    assert found.outcome == WRONG and again.outcome == RIGHT, again.sentences
+
+
+def test_a_wrong_kernel_is_not_compiled(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(MachineCode, "_compiled", lambda *given: asked.append(given))
+    found = judged(tmp_path, MENDED.replace("x * slope", "x + slope"), REFERENCE)
+    assert found.outcome == WRONG and not asked
