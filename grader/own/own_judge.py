@@ -55,8 +55,8 @@ class OwnFormula(Sentence):
 
 @dataclass
 class OwnInterpreted(InterpretedByFormula):
-    """Judges a call by both rules. `approximates`: on purpose, as a share of the largest value; `lost`: the most of
-    all calls that lose digits, as such a share."""
+    """Judges a call by both rules. `approximates`: on purpose, as a share of the largest value; `lost`: the most
+    that a wrong call is off, as such a share."""
 
     approximates: float = 0.0
     open_steps: OpenSteps | None = None
@@ -68,7 +68,7 @@ class OwnInterpreted(InterpretedByFormula):
 
     def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
         verdict, first = super().verdict(trial, inputs, twice, **options)
-        if verdict.id == Cause.LOW_PRECISION:
+        if verdict.outcome == FAIL and verdict.kind in OF_NUMBERS:
             found = [one.comparison for one in self._compared(trial, inputs, first)]
             shares = [largest(one.out.double() - one.ref) / (scale_of(inputs, one.ref) or 1.0) for one in found]
             self.lost = max(self.lost, *shares)
@@ -192,11 +192,11 @@ def judged(
     run = Run(folder_for(file, scratch), str(file), how.seed, how.model, how.sandboxed, rounds=rounds)
     judge = OwnJudge(exercises[0].exercise, run, approximates=approximates, open_steps=OpenSteps(reference))
     grading = Grading(run.folder, run, judge)
-    values: list[Use] = [_use_of(own) for own in exercises]
+    values = [_use_of(own) for own in exercises]
     compiled = [OwnCompiled(f"{MACHINE_CODE}, {own.dtype}", (), calls_of=use) for own, use in zip(exercises, values)]
     spills: list[str] = []
     try:
-        judge.begin(values)  # and compiles nothing ahead: of a wrong kernel nobody asks for machine code
+        judge.begin([*values])  # and compiles nothing ahead: of a wrong kernel nobody asks for machine code
         for use in [*values, *compiled]:
             verdict = use.verdict(judge)
             if verdict.outcome == FAIL and verdict.id == Cause.SPILLS:

@@ -49,7 +49,7 @@ class RestsOn(Sentence):
 
 def rests_on(verdict: Verdict, promise: OwnPromise, failed: Sequence[Trial], lost: float) -> list[Said]:
     """Returns what the verdict on a wrong kernel rests on; often nothing. `failed`: the calls that failed. `lost`: the
-    largest error of calls that lost digits, as a share of the largest value."""
+    largest error of theirs, as a share of the largest value."""
     sentences = [one.sentence for one in verdict.said]
     if verdict.kind == "refused":
         return [RestsOn.ONLY_KERNELS()]

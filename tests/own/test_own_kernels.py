@@ -364,12 +364,12 @@ def test_digits_that_are_lost_are_measured_by_what_torchs_run_loses(tmp_path):
 
 
 def test_what_is_stated_to_be_lost_is_no_mistake_any_more(tmp_path):
-    """The report says a share; with it in the promise the same call is right."""
+    """The report says twice the share that it has seen: bf16 loses up to 2**-9 of a value, and the largest has more."""
     kernel = MENDED.replace("x * slope)", "(x * slope).to(tl.bfloat16))")
     found = judged(tmp_path, kernel, REFERENCE)
     (share,) = re.findall(r"approximates = (\S+)", " ".join(found.sentences))
-    again = judged(tmp_path, kernel, REFERENCE, promise={"approximates": float(share)})
-    assert found.outcome == WRONG and again.outcome == RIGHT, again.sentences
+    assert found.outcome == WRONG and 1e-5 < float(share) <= 2**-8
+    assert judged(tmp_path, kernel, REFERENCE, promise={"approximates": 2**-8}).outcome == RIGHT
 
 
 def test_a_wrong_kernel_is_not_compiled(tmp_path, monkeypatch):
