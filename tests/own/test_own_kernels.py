@@ -377,3 +377,9 @@ def test_a_wrong_kernel_is_not_compiled(tmp_path, monkeypatch):
     monkeypatch.setattr(MachineCode, "_compiled", lambda *given: asked.append(given))
     found = judged(tmp_path, MENDED.replace("x * slope", "x + slope"), REFERENCE)
     assert found.outcome == WRONG and not asked
+
+
+def test_numbers_that_the_kernel_draws_itself_are_told(tmp_path):
+    kernel = MENDED.replace("x * slope)", "x * tl.rand(7, offs))")
+    assert judged(tmp_path, MENDED, REFERENCE).notes == []
+    assert "tl.rand draws other numbers than torch" in judged(tmp_path, kernel, REFERENCE).notes[0]
