@@ -36,6 +36,13 @@ def test_the_call_has_the_sizes_that_are_stated_and_plain_values(tmp_path):
     assert x.steps == (("normal",),) and x.layout == x.in_plain_layout.layout
 
 
+def test_each_argument_has_memory_of_its_own(tmp_path):
+    """Drawn calls of square matrices have b in the memory of a: then c is a @ a, and a @ b was expected."""
+    stated = asked_of(tmp_path, TWO, "def leaky_relu(x, y):\n    return x @ y\n", "M,K K,N; M=1..9 K=1..9 N=1..9")
+    for seed in range(12):
+        assert not any(one.part_of or one.same_as for one in timed_data(stated.exercises[0], "M=64 K=64 N=64", seed))
+
+
 def test_of_stated_calls_the_largest_is_timed(tmp_path):
     calls = "def calls():\n    import torch\n    return [(torch.ones(3),), (torch.ones(70),), (torch.ones(5),)]\n"
     stated = asked_of(tmp_path, MENDED, REFERENCE + calls, "")
