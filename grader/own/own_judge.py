@@ -71,7 +71,7 @@ class OwnInterpreted(InterpretedByFormula):
         if verdict.outcome == FAIL and verdict.kind in OF_NUMBERS:
             found = [one.comparison for one in self._compared(trial, inputs, first)]
             shares = [largest(one.out.double() - one.ref) / (scale_of(inputs, one.ref) or 1.0) for one in found]
-            self.lost = max(self.lost, *shares)
+            self.lost = max([self.lost, *shares])
         return verdict, first
 
     def of_formula(self, trial: Trial, inputs: list[Argument], first: Reply) -> Verdict | None:
