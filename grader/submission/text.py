@@ -13,6 +13,7 @@ import re
 import stat
 import tokenize
 import warnings
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,6 +25,7 @@ from grader.submission.nodes import (
     calls_in,
     covers,
     last_line,
+    names_in,
     positional_parameters,
     whole_number,
 )  # fmt: skip
@@ -129,6 +131,30 @@ def _parsed(text: str) -> ast.Module | Failure:
     if line := line_nested_too_deep(tree):
         return Failure("nested", message=str(MOST_LEVELS), line=line)
     return tree
+
+
+def lines_reached(submission: Submission, named: str) -> tuple[str, ...]:
+    """Returns the file's lines, but empty lines for each function that is reached neither from outside of functions nor
+    from those whose names occur in the text `named`. What is made of these is the same for the same lines."""
+    functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
+    waiting = []
+    for node in submission.tree.body:
+        if isinstance(node, ast.FunctionDef):
+            functions[node.name].append(node)
+        else:
+            waiting += names_in(node)
+    waiting += [name for name in functions if name in named]
+    lines, reached = submission.lines, set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += [one for node in functions.get(name, []) for one in names_in(node)]
+    for name in functions.keys() - reached:
+        for node in functions[name]:
+            first, last = min([node.lineno, *(one.lineno for one in node.decorator_list)]), last_line(node)
+            lines[first - 1 : last] = [""] * (last + 1 - first)
+    return tuple(lines)
 
 
 def _is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
