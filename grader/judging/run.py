@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import secrets
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 import torch
 
@@ -116,7 +118,7 @@ class Run:
 
     def take(self, text: str) -> None:
         """Becomes the run of another text, in the same processes: of one of ours, which keeps nothing of a call."""
-        self.submission = submission_of(self.submission.path, text.encode())
+        self.submission = _of_ours(self.submission.path, text)
         self.process.take(self.submission)
         self.front_end.take(self.submission)
         self._recorded_calls.clear()
@@ -463,6 +465,11 @@ class Run:
         if self._ends_interpreter:
             self.interpreter.end()
         self.machine_code.end()
+
+
+@functools.lru_cache(maxsize=128)  # more than an exercise's mistakes, which are taken one by one for each wrong call
+def _of_ours(path: Path, text: str) -> Submission:
+    return submission_of(path, text.encode())
 
 
 def _record_request(trial: Trial, inputs: list[Argument]) -> RecordRequest:
