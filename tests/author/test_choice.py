@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,6 +59,18 @@ def test_where_all_exercises_are_checked_the_graders_text_draws_a_part_of_each_o
         monkeypatch.setattr(choice, "_text_of_grader", lambda text=text: text)
         seen |= {*proven()}
     assert {*PROOFS} <= seen  # none is left out for good
+
+
+def test_where_all_exercises_are_checked_mutants_are_drawn_together_that_the_same_test_rejects(monkeypatch):
+    first = {proof.name: (f"test_{number % 8}",) for number, proof in enumerate(PROOFS)}  # five mutants each
+    times = Counter[Proof]()
+    for number in range(200):
+        monkeypatch.setattr(choice, "_text_of_grader", lambda number=number: f"text {number}")
+        some = [one for one, _ in ProofChoice(seed=1, of_each=True).ways("03_few", PROOFS, first)]
+        mutants = [one for one in some if one.kind == "mutant"]
+        assert len(mutants) == STATED_OF_EACH and len({first[one.name] for one in mutants}) == STATED_OF_EACH // 5
+        times.update(mutants)
+    assert len(times) == 40 and min(times.values()) > 60  # each is drawn in about half of them
 
 
 def test_where_all_exercises_are_checked_an_accepted_kernel_is_asked_half_of_the_tests():
