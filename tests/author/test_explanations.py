@@ -13,6 +13,7 @@ from collections import Counter
 
 import pytest
 
+from grader.author import wrong_kernels
 from grader.author.explanations import AS_EXPECTED, FALSELY, RIGHT, WRONG, Explained, as_json, explained, summary
 from grader.author.wrong_kernels import WrongKernel, transplants, unforeseen
 from grader.course.folder import Folder
@@ -66,7 +67,8 @@ def test_each_result_is_kept_as_json():
     assert kept["kernel"]["exercise"] == "07_row_sum" and kept["line"] == "right"
 
 
-def test_check_counts_what_is_explained(tmp_path, proven_here):
+def test_check_counts_what_is_explained(tmp_path, proven_here, monkeypatch):
+    monkeypatch.setattr(wrong_kernels, "EDITS", 4)
     course = Course(tmp_path)
     done = course.here("check", "12", "--unforeseen", "2", "--findings", "edits.json", "--jobs", "1")
     assert (done.status, len(done.lines)) == (0, 2)
