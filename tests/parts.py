@@ -67,7 +67,8 @@ PARTS = {
 SLOW = Part(
     LEARNERS,
     (
-        "env SLOW=1 pytest -q tests/classroom/slow tests/classroom/test_class.py tests/compiler/test_targets.py "
+        "env SLOW=1 pytest -q tests/author/test_explanations.py tests/classroom/slow tests/classroom/test_class.py "
+        "tests/compiler/test_targets.py "
         "tests/compiler/test_same_code.py tests/compiler/test_texts.py tests/course/test_covering.py "
         "tests/course/test_drawn.py tests/course/test_shared_views.py tests/interpreter/test_memory_model.py "
         "tests/judging/test_order_of_calls.py tests/judging/test_sampled.py tests/learn/test_ladder_rungs.py "
