@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -39,6 +39,7 @@ class ProofChoice:
         numbers = random.Random(None if self.seed is None else f"{self.seed} {id}")
         if not (self.whole or self.compares):
             proofs = self._some(proofs, numbers, first)
+        usual = _usual_first_tests(proofs, first)
         shuffled = numbers.sample(proofs, len(proofs))
         by_pytest = [next((one for one in shuffled if one.kind == kind), None) for kind in BY_PYTEST]
         for proof in proofs:
@@ -51,7 +52,7 @@ class ProofChoice:
                     by_pytest=proof in by_pytest and not (self.first_tests and proof.kind == "mutant"),
                     all_drawn=self.whole,
                     half=f"{numbers.random()} {_text_of_grader()}" if self.of_each and proof.kind == "accepted" else "",
-                    first_tests=() if in_order else first.get(proof.name, ()),
+                    first_tests=() if in_order else first.get(proof.name, usual if proof.by_operator else ()),
                     finds_first_tests=self.first_tests and not proof.by_operator,
                 ),
             )
@@ -71,6 +72,13 @@ class ProofChoice:
         ):
             left_out |= {*[one for one in drawn if one.by_operator == by_operator][most:]}
         return [one for one in proofs if one not in left_out]
+
+
+def _usual_first_tests(proofs: list[Proof], first: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Returns the first tests that most of these mutants have; () where none has any. Most mutants that operators make,
+    whose first tests nobody looks for, are rejected by these as well."""
+    known = Counter(first[one.name] for one in proofs if one.kind == "mutant" and one.name in first)
+    return known.most_common(1)[0][0] if known else ()
 
 
 def _by_first_tests(mutants: list[Proof], first: dict[str, tuple[str, ...]], numbers: random.Random) -> list[Proof]:

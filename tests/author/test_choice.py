@@ -86,6 +86,19 @@ def test_the_mutant_that_pytest_judges_and_those_asked_in_order_are_drawn():
     assert len(drawn) == 9 and ways(seed=3) == ways(seed=3)
 
 
+def test_a_mutant_that_an_operator_makes_is_asked_the_first_tests_of_most_others():
+    made = replace(PROOFS[-2], name="mutant no_stride_1", by_operator=True)
+    first = {proof.name: ("test_b", "test_a") if number % 3 else ("test_c",) for number, proof in enumerate(PROOFS)}
+    asked = {
+        way.first_tests
+        for seed in range(20)
+        for proof, way in ProofChoice(seed=seed).ways("03_few", [*PROOFS, made], first)
+        if proof == made
+    }
+    assert asked == {("test_b", "test_a"), ()}
+    assert not list(ProofChoice(seed=1).ways("03_few", [made], {}))[0][1].first_tests
+
+
 def test_most_mutants_are_asked_their_first_tests():
     in_order = [sum(not way.first_tests for proof, way in ways(seed=n) if proof.kind == "mutant") for n in range(50)]
     assert 0 < sum(in_order) < 0.2 * 50 * len(FIRST)
