@@ -58,7 +58,8 @@ class Slip(Sentence):
     )
     STEP_OF_A_LOOP = (
         "The loop in line {loop} counts {name} in steps of 1, and line {line} adds it to lanes: blocks that follow "
-        "each other begin 1 apart then. Let range step by the block size, or multiply {name} by it."
+        "each other begin 1 apart then. Let range go up to the size in steps of the block size, or multiply {name} by "
+        "the block size."
     )
 
 
@@ -104,13 +105,16 @@ def slips(tree: ast.Module) -> Iterator[FoundSlip]:
     for kernel in kernels_of(tree):
         statements = statements_in(kernel)
         lanes, programs = _names_of(statements, _makes_lanes), _names_of(statements, _asks_for_program)
+        multiplied = [part for one in statements for part in _factors(one)]
+        programs -= set(map(_name, multiplied))  # what is multiplied elsewhere numbers rows, say
         assigned = _values_of(statements)
         loops = [one for one in statements if isinstance(one, ast.For)]
         steps = {name: loop for loop in loops if (name := _counts_by_one(loop))}
         for node in statements:
             yield from _precedence(node)
             yield from _discarded(node)
-            yield from _unscaled(node, lanes, programs, steps)
+            if node not in multiplied:  # blocks that begin 1 apart are no longer so once they are multiplied
+                yield from _unscaled(node, lanes, programs, steps)
             yield from _mask_of_a_line(node, assigned)
             yield from _added_twice(node)
     yield from misplaced_arguments(tree)
@@ -136,6 +140,10 @@ def _discarded(node: ast.AST) -> Iterator[FoundSlip]:
     call = node.value if isinstance(node, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in GIVE_VALUES:
         yield FoundSlip(call.lineno, Slip.DISCARDED(line=call.lineno, code=code_text(call)))
+
+
+def _factors(node: ast.AST) -> tuple[ast.expr, ...]:
+    return (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else ()
 
 
 def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[str, ast.For]) -> Iterator[FoundSlip]:

@@ -73,6 +73,10 @@ class Unwritten(Sentence):
         "{name}[{part}] is never written: has {grid}, or a loop in them, too few steps, or does a mask leave it out?"
     )
     BLOCK_TOO_SHORT = "The row's one program writes {name} up to column {last}: its block ends there, the row does not."
+    LANES_MEET = (
+        "Each program writes one element of {name}, and {grid} is enough for blocks of {block}: all lanes of a block "
+        "lead to one element, or only one is let through. Is the number of each lane added to where its block begins?"
+    )
     ONE_ELEMENT = "The end of {name} is not covered by {grid}, which writes one element."
     ONE_ELEMENT_EACH = "The end of {name} is not covered by {grid}, each of which writes one element."
     PARTIAL_BLOCK = "The end of {name} is not covered by {grid}: has the last, partial block a program of its own?"
@@ -307,6 +311,9 @@ def _left_out(evidence: Evidence, writers: Writers, missing: torch.Tensor) -> Sa
         return Unwritten.BLOCK_TOO_SHORT(name=name, last=written - 1)
     if missing.dim() == 1 and written:
         if _one_element_each(writers.programs):
+            blocks = [one for one in evidence.constants.values() if one > 1 and axes == [-(-missing.numel() // one)]]
+            if blocks:
+                return Unwritten.LANES_MEET(name=name, grid=grid, block=blocks[0])
             sentence = Unwritten.ONE_ELEMENT if axes == [1] else Unwritten.ONE_ELEMENT_EACH
             return sentence(name=name, grid=grid)
         if _stops_in_its_block(evidence, writers.programs):

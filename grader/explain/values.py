@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from grader.course.exercise import in_words
@@ -59,8 +61,8 @@ class Values(Sentence):
     )
 
     NOT_TURNED = (
-        "{tile} holds the right elements in the wrong order: its rows and columns are exchanged. A reshape keeps the "
-        "order; tl.trans turns a tile."
+        "{tile} holds the right elements in the wrong order, that of the tile that was loaded. A reshape "
+        "keeps the order; tl.trans turns a tile."
     )
     MISPLACED_TILE = "Tiles of {name} are in the wrong place: {tile} holds what belongs into {rightful}."
     SPECIAL_VALUES = "{name} is wrong only where inf, NaN or 0 is expected: special values are changed on the way."
@@ -85,8 +87,8 @@ class Values(Sentence):
         "Numbers on the way get too large or too small for their dtype: with 64 bits for every float {name} is right."
     )
     RANGE_OF_FP16 = (
-        "Line {line} works in fp16 or rounds to it, and its result is computed with afterwards: nothing above 65504 is "
-        "a number of fp16, and nothing below 3e-8."
+        "Line {line} works in fp16, or rounds to it on the way: nothing above 65504 is a number of fp16, and nothing "
+        "below 3e-8."
     )
     STORED_IN_16_BITS = "Line {line} rounds to 16 bits, and {name} is fp32."
     IN_TF32 = (
@@ -94,8 +96,7 @@ class Values(Sentence):
         'way: "tf32x3" and "ieee" keep the digits.'
     )
     STAY_IN_FP32 = (
-        "Line {line} works in {dtype} or rounds to it, and its result is computed with afterwards: what has to keep "
-        "its digits stays in fp32."
+        "Line {line} works in {dtype}, or rounds to it on the way: what has to keep its digits stays in fp32."
     )
     ZEROS_OF_16_BITS = (
         "Line {line} makes {name} of {dtype}, so that line {added} adds up in {dtype}: a sum keeps its digits in fp32, "
@@ -103,6 +104,7 @@ class Values(Sentence):
     )
     CONVERT_TO_FP32 = "Convert to fp32 before computing, and keep sums in fp32."
     FEW_DIGITS = "Digits are lost on the way: errors are up to {error:.3g} times the bound."
+    NO_DIGITS_TO_LOSE = "Digits are lost on the way, and here each result is due with all of its digits."
     WHERE_DIGITS_GO = "Where do large numbers meet whose difference is small, or are many added up in one variable?"
 
     FLUSHED = (
@@ -306,7 +308,8 @@ def _low_precision(evidence: Compared) -> Verdict | None:
     advice, line = _where_digits_go(evidence)
     is_derived = isinstance(evidence.wanted.bound, str) or not evidence.wanted.bound.is_of_torch
     if advice is None or not of_fp16 or not is_derived or any(one.dtype != "fp16" for one in evidence.roundings):
-        said = Values.FEW_DIGITS(error=comparison.largest_error)
+        is_exact = not math.isfinite(comparison.largest_error)
+        said = Values.NO_DIGITS_TO_LOSE() if is_exact else Values.FEW_DIGITS(error=comparison.largest_error)
     if advice is None:
         advice = Values.WHERE_DIGITS_GO()
         if not exact_bound and (of_exercise := evidence.advice().lost_digits) is not None:

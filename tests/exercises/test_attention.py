@@ -143,7 +143,7 @@ def test_a_loop_that_ends_with_the_queries_is_told_from_one_that_ends_too_early(
     over_queries = judged(bench, mutant(f"{ID}/ends_with_the_queries"), *data)
     assert "the loop ends with the queries, of which there are 33" in over_queries.lines[0]
     first = judged(bench, mutant(f"{ID}/first_tile_only"), *data)
-    assert first.lines[0] == "Only the first 32 of 130 keys reach o: the loop, or its mask, ends too early."
+    assert first.lines[0] == "Only the first 32 of 130 keys reach o: the loop or a mask leaves the others out."
     whole_tiles = normal(1, 1, 128, 16)
     still = judged(bench, mutant(f"{ID}/keys_not_advanced"), data[0], whole_tiles, whole_tiles)
     assert still.id == "no-advance"

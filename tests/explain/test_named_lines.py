@@ -94,10 +94,7 @@ def test_the_line_that_makes_fp16_of_a_sum_is_told(bench):
     )
     verdict = bench(text, "19_matmul_epilogue").check(normal(64, 64), normal(64, 64), normal(64))
     line = next(n for n, one in enumerate(text.splitlines(), 1) if "acc.to(tl.float16)" in one)
-    said = (
-        f"Line {line} works in fp16 or rounds to it, and its result is computed with afterwards: what has to keep its "
-        "digits stays in fp32."
-    )
+    said = f"Line {line} works in fp16, or rounds to it on the way: what has to keep its digits stays in fp32."
     assert said in verdict.lines and verdict.line == line, verdict.lines
 
 
