@@ -2,24 +2,35 @@
 
 torch.compile makes faster code of a host function, which gives the same results. torch.library.custom_op and triton_op
 make a host function an operator, so that torch.compile takes it as a whole; on tensors without memory torch would carry
-out the operator's fake instead, which launches nothing.
+out the operator's fake instead, which launches nothing. What torch does beside that is done here as it does it: an
+operator's formula becomes a function of torch's autograd, and a fake is called where an exercise asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch._library import triton as triton_operators
 from torch._library.custom_ops import OPDEFS, CustomOpDef, custom_op
+from torch._library.utils import is_functional_schema
 from torch._ops import OpOverload, OpOverloadPacket
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction
+
+from grader.child.learner import Rejected
+from grader.wire.messages import FAKE_OF
 
 NAME_OF: dict[type, Callable[[Any], str]] = {  # the name of an operator of each kind
     CustomOpDef: lambda operator: operator._qualname,
     OpOverloadPacket: lambda packet: packet._qualified_op_name,
     OpOverload: lambda operation: operation._schema.name,
 }
+NO_FORMULA = (
+    "Trying to backward through {name} but no autograd formula was registered. Please use register_autograd to add one."
+)
 
 
 def look_through() -> None:
@@ -29,7 +40,43 @@ def look_through() -> None:
         kind.__call__ = _watched(kind.__call__, name_of)  # type: ignore[method-assign]  # torch's own is replaced
     for module in (torch.library, triton_operators):
         # Without what only torch.compile needs, and imports for a second.
-        vars(module).update(triton_op=custom_op, wrap_triton=lambda kernel: kernel)
+        vars(module).update(triton_op=_triton_op, wrap_triton=_Wrapped)
+
+
+def operator_entry(name: str) -> Callable[..., Any]:
+    """Returns what calls an operator of this name, or its fake where FAKE_OF begins it. Raises Rejected.
+
+    An operator with a formula of autograd takes the gradient of its result first, and gives the gradients of its
+    arguments behind its result.
+    """
+    operator = OPDEFS.get(name.removeprefix(FAKE_OF))
+    if operator is None:
+        raise Rejected("no-operator", name.removeprefix(FAKE_OF))
+    if not is_functional_schema(operator._opoverload._schema, allow_valid_view=True):
+        raise Rejected("declared-mutation", str(operator._opoverload._schema))
+    if not name.startswith(FAKE_OF):
+        return operator if operator._backward_fn is None else _with_gradients(operator)
+    if operator._abstract_fn is None:
+        raise Rejected("no-fake", operator._qualname)
+    return _as_fake(operator._abstract_fn)
+
+
+def _with_gradients(operator: CustomOpDef) -> Callable[..., Any]:
+    def called(gradient: torch.Tensor, *args: Any) -> tuple[Any, ...]:
+        leaves = [one.detach().requires_grad_() if isinstance(one, torch.Tensor) else one for one in args]
+        result = operator(*leaves)
+        tensors = [one for one in leaves if isinstance(one, torch.Tensor)]
+        return result.detach(), *torch.autograd.grad(result, tensors, gradient)
+
+    return called
+
+
+def _as_fake(fake: Callable[..., Any]) -> Callable[..., Any]:
+    def called(*args: Any) -> Any:
+        with _Wrapped.left_out():
+            return fake(*args)
+
+    return called
 
 
 def _not_compiled(model: Any = None, **options: Any) -> Any:
@@ -37,11 +84,66 @@ def _not_compiled(model: Any = None, **options: Any) -> Any:
     return (lambda function: function) if model is None else model
 
 
+def _triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, **options: Any) -> Any:
+    """Replaces torch.library.triton_op: the function is its own fake, as there."""
+
+    def decorated(function: Callable[..., Any]) -> CustomOpDef:
+        operator: CustomOpDef = custom_op(name, function, mutates_args=mutates_args, **options)
+        operator._abstract_fn = function
+        return operator
+
+    return decorated if fn is None else decorated(fn)
+
+
+class _Wrapped:
+    """Replaces torch.library.wrap_triton: a kernel that torch.compile knows, which a fake does not launch."""
+
+    launches = True
+
+    def __init__(self, kernel: Any) -> None:
+        if not isinstance(kernel, JITFunction | Autotuner):
+            raise RuntimeError("wrap_triton only works on functions annotated with triton.jit or triton.autotune")
+        self._kernel = kernel
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        return self._kernel[grid] if _Wrapped.launches else lambda *args, **kwargs: None
+
+    @staticmethod
+    @contextmanager
+    def left_out() -> Iterator[None]:
+        """Leaves out the launches of wrapped kernels while the context is open."""
+        _Wrapped.launches = False
+        try:
+            yield
+        finally:
+            _Wrapped.launches = True
+
+
 def _watched(call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callable[..., Any]:
     def called(operation: Any, /, *args: Any, **kwargs: Any) -> Any:
         own = OPDEFS.get(name_of(operation))
         if own is None or own._init_fn.__module__.startswith("torch."):  # torch defines some of its own like this
             return call(operation, *args, **kwargs)
+        if torch.is_grad_enabled() and torch._C._any_requires_grad(*args):
+            return _differentiable(own).apply(*args)  # type: ignore[no-untyped-call]  # torch's has no types
         return own._init_fn(*args, **kwargs)
 
     return called
+
+
+def _differentiable(operator: CustomOpDef) -> type[torch.autograd.Function]:
+    """Returns the function of autograd that torch makes of an operator and its formula."""
+
+    def forward(ctx: Any, *args: Any) -> Any:
+        result = operator._init_fn(*args)
+        if operator._setup_context_fn is not None:
+            operator._setup_context_fn(ctx=ctx, inputs=args, output=result)
+        return result
+
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        if operator._backward_fn is None:
+            raise RuntimeError(NO_FORMULA.format(name=operator._qualname))
+        return operator._backward_fn(ctx, *gradients)
+
+    name = f"GeneratedBackwardFor_{operator._namespace}_{operator._name}"
+    return type(name, (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})

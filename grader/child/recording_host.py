@@ -18,7 +18,7 @@ import torch
 import triton
 import triton.language as tl
 
-from grader.child.custom_operators import look_through
+from grader.child.custom_operators import look_through, operator_entry
 from grader.child.launch_recorder import LaunchRecorder
 from grader.child.learner import LearnerFile
 from grader.child.measured_device import Ask, measured
@@ -142,7 +142,8 @@ class RecordingHost:
         return answer | {"error": None if error is None else asdict(error)}, b""
 
     def _called(self, request: RecordRequest, recorder: LaunchRecorder, passed: list[Any]) -> object:
-        entry = self.file.entry(request.entry, len(passed))
+        is_operator = "::" in request.entry
+        entry = operator_entry(request.entry) if is_operator else self.file.entry(request.entry, len(passed))
         with contextlib.ExitStack() as stack:
             with self.watched_import():  # part of the file is run again
                 stack.enter_context(self.file.with_constants(request.constants))

@@ -31,6 +31,7 @@ from grader.wire.launch_abi import FIRST_WITH_TENSOR_MAPS
 MOST_ELEMENTS = 1 << 27  # of one tensor; with strides of 0 they need no bytes
 ANY_SIZE = 1 << 62  # of a tensor without bytes in the frame
 FRONT_END = "front end"  # the task of a child that makes texts
+FAKE_OF = "fake of "  # begins the entry of a request that asks for the fake of an operator of torch
 MULTIPROCESSORS = "MULTIPROCESSORS"  # in RecordRequest.constants: how many the GPU has that a host function believes in
 CAPABILITY = "CAPABILITY"  # there, too: its compute capability for torch, 80 for 8.0; kernels are made for the model
 

@@ -1,0 +1,64 @@
+"""36 · Torch operator: the kernels of SwiGLU become a layer that torch differentiates and compiles."""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.library import custom_op, triton_op, wrap_triton
+
+BLOCK_N = 1024  # columns per program
+
+
+@triton.jit
+def swiglu_kernel(
+    gate_ptr, up_ptr, z_ptr, M, N, stride_gm, stride_gn, stride_um, stride_un, stride_zm, stride_zn,
+    BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    blocks = tl.cdiv(N, BLOCK_N)  # of a row: the grid has M times as many programs
+    row = tl.program_id(0) // blocks
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = cols < N
+    gate = tl.load(gate_ptr + row * stride_gm + cols * stride_gn, mask=mask).to(tl.float32)
+    up = tl.load(up_ptr + row * stride_um + cols * stride_un, mask=mask).to(tl.float32)
+    tl.store(z_ptr + row * stride_zm + cols * stride_zn, gate * tl.sigmoid(gate) * up, mask=mask)
+
+
+@triton.jit
+def swiglu_backward_kernel(
+    dz_ptr, gate_ptr, up_ptr, dgate_ptr, dup_ptr, M, N,
+    stride_dm, stride_dn, stride_gm, stride_gn, stride_um, stride_un, stride_rm, stride_rn, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    blocks = tl.cdiv(N, BLOCK_N)
+    row = tl.program_id(0) // blocks
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = cols < N
+    dz = tl.load(dz_ptr + row * stride_dm + cols * stride_dn, mask=mask).to(tl.float32)
+    gate = tl.load(gate_ptr + row * stride_gm + cols * stride_gn, mask=mask).to(tl.float32)
+    up = tl.load(up_ptr + row * stride_um + cols * stride_un, mask=mask).to(tl.float32)
+    s = tl.sigmoid(gate)
+    place = row * stride_rm + cols * stride_rn  # both results have the same strides
+    tl.store(dgate_ptr + place, dz * up * s * (1 + gate * (1 - s)), mask=mask)
+    tl.store(dup_ptr + place, dz * gate * s, mask=mask)
+
+
+# The operator course::swiglu(gate, up) -> z, by triton_op: about 8 lines.
+# YOUR CODE HERE
+pass
+
+
+# The operator course::swiglu_backward(dz, gate, up) -> (dgate, dup), by custom_op, and its fake: about 14 lines.
+# YOUR CODE HERE
+pass
+
+
+# The formula of autograd: what swiglu saves, and the gradients of gate and up from it: about 6 lines.
+# YOUR CODE HERE
+pass
+
+
+def training_step(dz, gate, up):
+    """What training does with the operator: z, and the gradients of sum(dz * z). All are [M, N], of one dtype."""
+    gate, up = gate.detach().requires_grad_(), up.detach().requires_grad_()
+    z = torch.ops.course.swiglu(gate, up)
+    dgate, dup = torch.autograd.grad(z, (gate, up), dz)
+    return z.detach(), dgate, dup
