@@ -8,8 +8,7 @@ operator's formula becomes a function of torch's autograd, and a fake is called 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -43,22 +42,23 @@ def look_through() -> None:
         vars(module).update(triton_op=_triton_op, wrap_triton=_Wrapped)
 
 
-def operator_entry(name: str) -> Callable[..., Any]:
-    """Returns what calls an operator of this name, or its fake where FAKE_OF begins it. Raises Rejected.
+def operator_entry(name: str, arguments: int) -> Callable[..., Any]:
+    """Returns what calls the operator of this name, or its fake where FAKE_OF begins it. Raises Rejected.
 
-    An operator with a formula of autograd takes the gradient of its result first, and gives the gradients of its
-    arguments behind its result.
+    With an argument more than the operator has, the first is the gradient of its result: then the gradients of its
+    arguments come behind the result, by the operator's formula.
     """
     operator = OPDEFS.get(name.removeprefix(FAKE_OF))
     if operator is None:
         raise Rejected("no-operator", name.removeprefix(FAKE_OF))
-    if not is_functional_schema(operator._opoverload._schema, allow_valid_view=True):
-        raise Rejected("declared-mutation", str(operator._opoverload._schema))
-    if not name.startswith(FAKE_OF):
-        return operator if operator._backward_fn is None else _with_gradients(operator)
-    if operator._abstract_fn is None:
-        raise Rejected("no-fake", operator._qualname)
-    return _as_fake(operator._abstract_fn)
+    schema = operator._opoverload._schema
+    if not is_functional_schema(schema, allow_valid_view=True):
+        raise Rejected("declared-mutation", str(schema))
+    differentiated = arguments == len(schema.arguments) + 1
+    if differentiated and operator._backward_fn is None:
+        raise Rejected("no-formula", operator._qualname)
+    called = _with_gradients(operator) if differentiated else operator
+    return _Fakes.instead_in(called) if name.startswith(FAKE_OF) else called
 
 
 def _with_gradients(operator: CustomOpDef) -> Callable[..., Any]:
@@ -71,12 +71,32 @@ def _with_gradients(operator: CustomOpDef) -> Callable[..., Any]:
     return called
 
 
-def _as_fake(fake: Callable[..., Any]) -> Callable[..., Any]:
-    def called(*args: Any) -> Any:
-        with _Wrapped.left_out():
-            return fake(*args)
+class _Fakes:
+    """Whether operators do what they do while torch.compile looks at a call: then their fakes stand for them."""
 
-    return called
+    are_called = False
+
+    @staticmethod
+    def instead_in(call: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns the same call with fakes in the place of all operators."""
+
+        def called(*args: Any) -> Any:
+            _Fakes.are_called = True
+            try:
+                return call(*args)
+            finally:
+                _Fakes.are_called = False
+
+        return called
+
+
+def _body(operator: CustomOpDef) -> Callable[..., Any]:
+    """Returns what a call of the operator carries out. Raises Rejected for a fake that nobody has registered."""
+    if not _Fakes.are_called:
+        return operator._init_fn
+    if operator._abstract_fn is None:
+        raise Rejected("no-fake", operator._qualname)
+    return operator._abstract_fn
 
 
 def _not_compiled(model: Any = None, **options: Any) -> Any:
@@ -98,25 +118,13 @@ def _triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_ar
 class _Wrapped:
     """Replaces torch.library.wrap_triton: a kernel that torch.compile knows, which a fake does not launch."""
 
-    launches = True
-
     def __init__(self, kernel: Any) -> None:
         if not isinstance(kernel, JITFunction | Autotuner):
             raise RuntimeError("wrap_triton only works on functions annotated with triton.jit or triton.autotune")
         self._kernel = kernel
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        return self._kernel[grid] if _Wrapped.launches else lambda *args, **kwargs: None
-
-    @staticmethod
-    @contextmanager
-    def left_out() -> Iterator[None]:
-        """Leaves out the launches of wrapped kernels while the context is open."""
-        _Wrapped.launches = False
-        try:
-            yield
-        finally:
-            _Wrapped.launches = True
+        return (lambda *args, **kwargs: None) if _Fakes.are_called else self._kernel[grid]
 
 
 def _watched(call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callable[..., Any]:
@@ -126,7 +134,7 @@ def _watched(call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callabl
             return call(operation, *args, **kwargs)
         if torch.is_grad_enabled() and torch._C._any_requires_grad(*args):
             return _differentiable(own).apply(*args)  # type: ignore[no-untyped-call]  # torch's has no types
-        return own._init_fn(*args, **kwargs)
+        return _body(own)(*args, **kwargs)
 
     return called
 
@@ -135,7 +143,7 @@ def _differentiable(operator: CustomOpDef) -> type[torch.autograd.Function]:
     """Returns the function of autograd that torch makes of an operator and its formula."""
 
     def forward(ctx: Any, *args: Any) -> Any:
-        result = operator._init_fn(*args)
+        result = _body(operator)(*args)
         if operator._setup_context_fn is not None:
             operator._setup_context_fn(ctx=ctx, inputs=args, output=result)
         return result
@@ -146,4 +154,6 @@ def _differentiable(operator: CustomOpDef) -> type[torch.autograd.Function]:
         return operator._backward_fn(ctx, *gradients)
 
     name = f"GeneratedBackwardFor_{operator._namespace}_{operator._name}"
-    return type(name, (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    return type(
+        name, (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    )

@@ -142,8 +142,8 @@ class RecordingHost:
         return answer | {"error": None if error is None else asdict(error)}, b""
 
     def _called(self, request: RecordRequest, recorder: LaunchRecorder, passed: list[Any]) -> object:
-        is_operator = "::" in request.entry
-        entry = operator_entry(request.entry) if is_operator else self.file.entry(request.entry, len(passed))
+        entry_of = operator_entry if "::" in request.entry else self.file.entry
+        entry = entry_of(request.entry, len(passed))
         with contextlib.ExitStack() as stack:
             with self.watched_import():  # part of the file is run again
                 stack.enter_context(self.file.with_constants(request.constants))

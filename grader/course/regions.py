@@ -52,7 +52,8 @@ def given_lines(solution: str, tree: ast.Module, text: str) -> set[int]:
 def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int]:
     """Returns (functions of the submission whose marked region is still empty, number of functions with a region).
 
-    Syntax trees are compared: comments, blank lines and docstrings do not count as an attempt, nor does `pass`.
+    Regions that hold whole functions are empty as long as the submission has no statement of its own beside its
+    functions; each goes by the name of its first function. Syntax trees are compared: comments, blank lines and docstrings do not count as an attempt, nor does `pass`.
     """
     regions = marked_regions(solution)
     theirs = {node.name: node for node in submission.body if isinstance(node, ast.FunctionDef)}
@@ -67,7 +68,16 @@ def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int
         statements = [s for s in node.body if not any(first < s.lineno < last for first, last in regions)]
         if node.name in theirs and _statements(statements) == _statements(theirs[node.name].body):
             empty.append(node.name)
-    return empty, len(marked)
+    outer = [names[0] for first, last in regions if (names := _functions_between(solution, first, last))]
+    if outer and {*_statements(submission.body)} <= {*_statements(ast.parse(stub_text(solution)).body)}:
+        empty += outer
+    return empty, len(marked) + len(outer)
+
+
+def _functions_between(solution: str, first: int, last: int) -> list[str]:
+    """Returns the names of the functions that stand as a whole between two lines of a solution."""
+    functions = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)]
+    return [node.name for node in functions if first < node.lineno < last]
 
 
 def _statements(body: list[ast.stmt]) -> list[str]:

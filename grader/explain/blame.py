@@ -25,8 +25,10 @@ def blame_empty_regions(verdict: Verdict, functions: list[str], tree: ast.Module
 
 
 def _line_of_region(function: str, tree: ast.Module) -> int:
-    """Returns the line of the `pass` that the stub has there, or else of the function."""
-    found = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    """Returns the line of the `pass` that the stub has there, or else of the function; 0 without such a function."""
+    found = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function), None)
+    if found is None:
+        return 0
     return next((node.lineno for node in ast.walk(found) if isinstance(node, ast.Pass)), found.lineno)
 
 

@@ -52,6 +52,14 @@ class Cause(StrEnum):
     STATEFUL = "stateful"
     NOT_REFUSED = "not-refused"
 
+    # An operator of torch: what is registered for it.
+    NO_OPERATOR = "no-operator"
+    NO_FORMULA = "no-formula"
+    NO_FAKE = "no-fake"
+    DECLARED_MUTATION = "declared-mutation"
+    FAKE_LAUNCHES = "fake-launches"
+    WRONG_FAKE = "wrong-fake"
+
     # The compiler, and the machine code that it makes.
     DOES_NOT_COMPILE = "does-not-compile"
     NOT_RECORDABLE = "not-recordable"

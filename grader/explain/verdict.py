@@ -19,7 +19,8 @@ INCOMPLETE = "incomplete"  # outcome of an exercise: nothing failed, but not eve
 # Kinds of failures, from the most direct cause on. A run explains its failure of the most direct kind. What is wrong in
 # the usual run says more than what is wrong only where the language leaves a result open.
 DIRECTNESS = (
-    "file", "region", "ended", "error", "refused", "result", "cause", "memory", "guess", "values", "open", "cost",
+    "file", "region", "ended", "operator", "error", "refused", "result", "cause", "memory", "guess", "values", "open",
+    "cost",
 )  # fmt: skip
 
 BY_NO_CHANCE = 3  # calls that an explanation fits

@@ -14,9 +14,8 @@ def swiglu_kernel(
     gate_ptr, up_ptr, z_ptr, M, N, stride_gm, stride_gn, stride_um, stride_un, stride_zm, stride_zn,
     BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    blocks = tl.cdiv(N, BLOCK_N)  # of a row: the grid has M times as many programs
-    row = tl.program_id(0) // blocks
-    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)
+    row, block = tl.program_id(0) // tl.cdiv(N, BLOCK_N), tl.program_id(0) % tl.cdiv(N, BLOCK_N)
+    cols = block * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = cols < N
     gate = tl.load(gate_ptr + row * stride_gm + cols * stride_gn, mask=mask).to(tl.float32)
     up = tl.load(up_ptr + row * stride_um + cols * stride_un, mask=mask).to(tl.float32)
@@ -28,15 +27,13 @@ def swiglu_backward_kernel(
     dz_ptr, gate_ptr, up_ptr, dgate_ptr, dup_ptr, M, N,
     stride_dm, stride_dn, stride_gm, stride_gn, stride_um, stride_un, stride_rm, stride_rn, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    blocks = tl.cdiv(N, BLOCK_N)
-    row = tl.program_id(0) // blocks
-    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)
+    row, block = tl.program_id(0) // tl.cdiv(N, BLOCK_N), tl.program_id(0) % tl.cdiv(N, BLOCK_N)
+    cols = block * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = cols < N
     dz = tl.load(dz_ptr + row * stride_dm + cols * stride_dn, mask=mask).to(tl.float32)
     gate = tl.load(gate_ptr + row * stride_gm + cols * stride_gn, mask=mask).to(tl.float32)
     up = tl.load(up_ptr + row * stride_um + cols * stride_un, mask=mask).to(tl.float32)
-    s = tl.sigmoid(gate)
-    place = row * stride_rm + cols * stride_rn  # both results have the same strides
+    s, place = tl.sigmoid(gate), row * stride_rm + cols * stride_rn  # both results have the same strides
     tl.store(dgate_ptr + place, dz * up * s * (1 + gate * (1 - s)), mask=mask)
     tl.store(dup_ptr + place, dz * gate * s, mask=mask)
 
@@ -91,8 +88,7 @@ swiglu.register_autograd(backward, setup_context=setup_context)
 
 
 def training_step(dz, gate, up):
-    """What training does with the operator: z, and the gradients of sum(dz * z). All are [M, N], of one dtype."""
+    """What training does with the operator: returns z and the gradients of sum(dz * z), all [M, N] as dz."""
     gate, up = gate.detach().requires_grad_(), up.detach().requires_grad_()
     z = torch.ops.course.swiglu(gate, up)
-    dgate, dup = torch.autograd.grad(z, (gate, up), dz)
-    return z.detach(), dgate, dup
+    return z.detach(), *torch.autograd.grad(z, (gate, up), dz)
