@@ -57,24 +57,24 @@ def three(*shape):
 
 
 @pytest.mark.core
-def test_the_operator_gives_z_and_torch_differentiates_it(operator):
-    operator(*three(7, 128), of="course::swiglu", BLOCK_N=64)
-
-
-@pytest.mark.core
 def test_the_operator_of_the_backward_pass_gives_both_gradients(operator):
     operator(*three(7, 65), of="course::swiglu_backward", gives=("dgate", "dup"), BLOCK_N=64)
 
 
+@pytest.mark.core
+def test_the_operator_gives_z_and_torch_differentiates_it(operator):
+    operator(*three(7, 128), of="course::swiglu", BLOCK_N=64)
+
+
 def test_fakes_tell_of_views_what_is_so(operator):
-    operator(normal(17, 70), normal(17, 70).transposed(), normal(17, 70).padded(), of="course::swiglu")
-    views = normal(17, 70).transposed(), normal(17, 70).transposed(), normal(17, 70).transposed()
+    views = normal(17, 70).transposed(), normal(17, 70).transposed(), normal(17, 70).padded()
     operator(*views, of="course::swiglu_backward", gives=("dgate", "dup"))
+    operator(*views, of="course::swiglu")
 
 
 def test_fakes_tell_of_empty_matrices_what_is_so(operator):
-    operator(*three(0, 70), of="course::swiglu")
-    operator(*three(7, 0), of="course::swiglu_backward", gives=("dgate", "dup"))
+    operator(*three(0, 70), of="course::swiglu_backward", gives=("dgate", "dup"))
+    operator(*three(7, 0), of="course::swiglu")
 
 
 @pytest.mark.core

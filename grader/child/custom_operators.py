@@ -64,17 +64,24 @@ def operator_entry(name: str, arguments: int) -> Callable[..., Any]:
 def _with_gradients(operator: CustomOpDef) -> Callable[..., Any]:
     def called(gradient: torch.Tensor, *args: Any) -> tuple[Any, ...]:
         leaves = [one.detach().requires_grad_() if isinstance(one, torch.Tensor) else one for one in args]
-        result = operator(*leaves)
         tensors = [one for one in leaves if isinstance(one, torch.Tensor)]
-        return result.detach(), *torch.autograd.grad(result, tensors, gradient)
+        result = operator(*leaves)
+        if len(tensors) == len(leaves) and len({one.shape for one in tensors}) == 1:
+            operator(*[leaves[0] for _ in leaves])  # as a model calls it again before it goes back: each keeps its own
+        gradients = torch.autograd.grad(result, tensors, gradient, allow_unused=_Fakes.are_called)
+        return result.detach(), *(_Fakes.gradients if _Fakes.are_called else gradients)
 
     return called
 
 
 class _Fakes:
-    """Whether operators do what they do while torch.compile looks at a call: then their fakes stand for them."""
+    """Whether operators do what they do while torch.compile looks at a call: then their fakes stand for them.
+
+    gradients: what a formula gave then, before autograd makes it fit.
+    """
 
     are_called = False
+    gradients: tuple[Any, ...] = ()
 
     @staticmethod
     def instead_in(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,7 +158,11 @@ def _differentiable(operator: CustomOpDef) -> type[torch.autograd.Function]:
     def backward(ctx: Any, *gradients: Any) -> Any:
         if operator._backward_fn is None:
             raise RuntimeError(NO_FORMULA.format(name=operator._qualname))
-        return operator._backward_fn(ctx, *gradients)
+        given = operator._backward_fn(ctx, *gradients)
+        if not _Fakes.are_called:
+            return given
+        _Fakes.gradients = given if isinstance(given, tuple) else (given,)
+        return tuple(None for _ in ctx.needs_input_grad)
 
     name = f"GeneratedBackwardFor_{operator._namespace}_{operator._name}"
     return type(

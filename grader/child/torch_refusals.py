@@ -117,6 +117,8 @@ class _Functions(TorchFunctionMode):
                 return hidden(function(*args, **(kwargs or {})))
         if name in READS or name in VALUES and has_no_memory(args[0]):
             self.refusals.refuse(_as_written(function))
+        if function is torch.autograd.grad:  # what a formula of the file computes has names of its own
+            return function(*args, **(kwargs or {}))
         self.refusals.functions.append(function)
         try:
             return function(*args, **(kwargs or {}))

@@ -35,7 +35,7 @@ class WrongOperators(Sentence):
     )
     DECLARED_MUTATION = (
         "The operator says that it changes its arguments, those with an exclamation mark in {schema}: a call changes "
-        "none, and mutates_args=() says so. Else torch.compile keeps copies of them, and autograd refuses a formula."
+        "none, and mutates_args=() says so. Else torch.compile copies what is still needed of them."
     )
     LAUNCHES = (
         "With fakes in the place of operators {operator} still launches a kernel{in_line}. torch.compile hands it "
@@ -46,17 +46,17 @@ class WrongOperators(Sentence):
         "With fakes in the place of operators {operator} still computes: {operation}{in_line}. A fake allocates what "
         "has the shape, the dtype and the strides of the result, as gate.new_empty(shape) does; nothing reads it."
     )
-    WRONG_NUMBER = "The fake of {operator} returns {count:#result}; it returns {expected}: {names:,}."
-    NO_TENSORS = "The fake of {operator} returns {type}; it returns {names:,}."
-    ARGUMENT = "The fake of {operator} returns memory of {argument} for {name}, which has memory of its own."
-    DIFFERS = "The fake of {operator} says that {name} has {what} {fake}; it has {real}."
+    WRONG_NUMBER = "By its fake {operator} returns {count:#result}; it returns {expected}: {names:,}."
+    NO_TENSORS = "By its fake {operator} returns {type}; it returns {names:,}."
+    ARGUMENT = "By its fake {operator} returns memory of {argument} for {name}, which has memory of its own."
+    DIFFERS = "By the fake of {operator} {name} has {what} {fake}; it has {real}."
     STRIDES = (
-        "The fake of {operator} says that {name} has strides {fake}; it has {real}, as a contiguous tensor: an "
-        "empty_like of a view has the view's layout."
+        "By the fake of {operator} {name} has strides {fake}; it has {real}, as a contiguous tensor: an empty_like of "
+        "a view has the view's layout."
     )
     BELIEVED = (
-        "torch.compile believes the fake: what it compiles next reads the result as the fake says, and no error tells "
-        "of it."
+        "torch.compile believes the fake and never asks the operator: what it makes of a model may read this result as "
+        "the fake says, without an error."
     )
 
 
@@ -114,7 +114,9 @@ def _difference(operator: str, wanted: Wanted, told: Returned, shape: Shape) -> 
         return WrongOperators.ARGUMENT(operator=operator, argument=told.shares_with, name=name)
     differs = dict(operator=operator, name=name)
     if told.device != "cuda" or told.view is None:
-        return WrongOperators.DIFFERS(what="the device", fake=told.device, real="that of its arguments", **differs)
+        return WrongOperators.DIFFERS(
+            what="the device", fake=told.device, real="the device of its arguments", **differs
+        )
     if told.dtype != dtype:
         return WrongOperators.DIFFERS(what="dtype", fake=told.dtype, real=short_dtype(wanted.dtype), **differs)
     view = told.view
@@ -137,7 +139,8 @@ def _contiguous(shape: Shape) -> Shape:
 
 
 def _kind(result: Returned) -> str:
-    return "nothing (None)" if result.type == "NoneType" else f"an object of type {result.type}"
+    names = {"NoneType": "nothing (None)", "Tensor": "one tensor"}
+    return names.get(result.type, f"an object of type {result.type}")
 
 
 def _wrong(*said: Said | None, line: int = 0) -> Verdict:

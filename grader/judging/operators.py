@@ -14,37 +14,39 @@ from grader.course.exercise import Exercise
 from grader.course.trial import Trial
 from grader.course.wanted_results import wanted_of
 from grader.explain import wrong_operators
-from grader.explain.verdict import Verdict
-from grader.judging.early_failures import not_begun, not_ended
+from grader.explain.verdict import PASS, Verdict
+from grader.judging.early_failures import not_ended
 from grader.judging.judge import Judge
-from grader.numerics.arguments import exact
+from grader.judging.run import Run
+from grader.numerics.arguments import Argument, exact
 from grader.wire.messages import FAKE_OF
 
 
 def operator_verdict(judge: Judge, trial: Trial, operator: str, gives: tuple[str, ...]) -> Verdict:
     """Returns the verdict on a call of the operator, which gives the exercise's results of these names; of all, and the
     gradients among them by its formula, where there are none. Raises ChildEnded, MachineFault."""
-    own = replace(trial, exercise=_exercise_of(trial.exercise, operator, gives))
-    wrong = _wrong_fake(judge, own, operator)
-    return wrong or judge.values(own, blame=False)[0]
-
-
-def _wrong_fake(judge: Judge, own: Trial, operator: str) -> Verdict | None:
-    run, asked = judge.run, replace(own, exercise=replace(own.exercise, entry=FAKE_OF + operator))
+    run, own = judge.run, replace(trial, exercise=_exercise_of(trial.exercise, operator, gives))
     inputs = run.inputs(own)
-    call = run.recorded_call(asked, inputs).call
+    call = run.recorded_call(own, inputs).call
     if run.process.load_failure is None and (unregistered := wrong_operators.not_registered(call)):
         return unregistered
-    if call.refusals and run.process.load_failure is None:
+    verdict, _ = judge.values(own, blame=False)
+    return verdict if verdict.outcome != PASS else _wrong_fake(run, own, operator, inputs) or verdict
+
+
+def _wrong_fake(run: Run, own: Trial, operator: str, inputs: list[Argument]) -> Verdict | None:
+    asked = replace(own, exercise=replace(own.exercise, entry=FAKE_OF + operator))
+    call = run.recorded_call(asked, inputs).call
+    if unregistered := wrong_operators.not_registered(call):
+        return unregistered
+    if call.refusals:
         return wrong_operators.computes(operator, call.refusals[0], run.submission)
-    early = not_begun(run, asked.exercise, call) or not_ended(run, asked.exercise, call)
-    if early is not None:
+    if (early := not_ended(run, asked.exercise, call)) is not None:
         return early
     if launched := next(call.launches(), None):
         return wrong_operators.launches(operator, launched.line, run.submission)
-    wanted = wanted_of(own)
     shapes = [tuple(one.shape) for one in own.exercise.expected(exact(inputs))]
-    return wrong_operators.wrong_fake(operator, call.returned, wanted, shapes, run.submission)
+    return wrong_operators.wrong_fake(operator, call.returned, wanted_of(own), shapes, run.submission)
 
 
 def _exercise_of(exercise: Exercise, operator: str, gives: tuple[str, ...]) -> Exercise:
