@@ -121,3 +121,7 @@ def test_any_call_that_the_lesson_promises(drawn):
 
 def test_a_size_that_only_a_gpu_gets_through(on_gpu):
     on_gpu(*three(1031, 14339), dtypes=("float32", "float16", "bfloat16"))
+
+
+def test_more_rows_than_axis_1_of_a_grid_takes(on_gpu):
+    on_gpu(*three(70001, 1031), dtypes=("float32",))

@@ -53,7 +53,8 @@ def empty_regions(solution: str, submission: ast.Module) -> tuple[list[str], int
     """Returns (functions of the submission whose marked region is still empty, number of functions with a region).
 
     Regions that hold whole functions are empty as long as the submission has no statement of its own beside its
-    functions; each goes by the name of its first function. Syntax trees are compared: comments, blank lines and docstrings do not count as an attempt, nor does `pass`.
+    functions; each goes by the name of its first function. Syntax trees are compared: comments, blank lines and
+    docstrings do not count as an attempt, nor does `pass`.
     """
     regions = marked_regions(solution)
     theirs = {node.name: node for node in submission.body if isinstance(node, ast.FunctionDef)}

@@ -114,9 +114,7 @@ def _difference(operator: str, wanted: Wanted, told: Returned, shape: Shape) -> 
         return WrongOperators.ARGUMENT(operator=operator, argument=told.shares_with, name=name)
     differs = dict(operator=operator, name=name)
     if told.device != "cuda" or told.view is None:
-        return WrongOperators.DIFFERS(
-            what="the device", fake=told.device, real="the device of its arguments", **differs
-        )
+        return WrongOperators.DIFFERS(what="device", fake=told.device, real="that of the arguments", **differs)
     if told.dtype != dtype:
         return WrongOperators.DIFFERS(what="dtype", fake=told.dtype, real=short_dtype(wanted.dtype), **differs)
     view = told.view
