@@ -58,23 +58,23 @@ def three(*shape):
 
 @pytest.mark.core
 def test_the_operator_of_the_backward_pass_gives_both_gradients(operator):
-    operator(*three(7, 65), of="course::swiglu_backward", gives=("dgate", "dup"), BLOCK_N=64)
+    operator(*three(7, 65), name="course::swiglu_backward", gives=("dgate", "dup"), BLOCK_N=64)
 
 
 @pytest.mark.core
 def test_the_operator_gives_z_and_torch_differentiates_it(operator):
-    operator(*three(7, 128), of="course::swiglu", BLOCK_N=64)
+    operator(*three(7, 128), name="course::swiglu", BLOCK_N=64)
 
 
 def test_fakes_tell_of_views_what_is_so(operator):
     views = normal(17, 70).transposed(), normal(17, 70).transposed(), normal(17, 70).padded()
-    operator(*views, of="course::swiglu_backward", gives=("dgate", "dup"))
-    operator(*views, of="course::swiglu")
+    operator(*views, name="course::swiglu_backward", gives=("dgate", "dup"))
+    operator(*views, name="course::swiglu")
 
 
 def test_fakes_tell_of_empty_matrices_what_is_so(operator):
-    operator(*three(0, 70), of="course::swiglu_backward", gives=("dgate", "dup"))
-    operator(*three(7, 0), of="course::swiglu")
+    operator(*three(0, 70), name="course::swiglu_backward", gives=("dgate", "dup"))
+    operator(*three(7, 0), name="course::swiglu")
 
 
 @pytest.mark.core
@@ -116,6 +116,7 @@ def test_any_call_that_the_lesson_promises(drawn):
         gate=any_strides("M", "N", values=(normal, falling)),
         up=any_strides("M", "N"),
         dtypes=("float32", "float16", "bfloat16"),
+        share=0.5,
     )
 
 

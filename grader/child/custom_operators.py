@@ -8,6 +8,7 @@ operator's formula becomes a function of torch's autograd, and a fake is called 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -62,10 +63,12 @@ def operator_entry(name: str, arguments: int) -> Callable[..., Any]:
 
 
 def _with_gradients(operator: CustomOpDef) -> Callable[..., Any]:
-    def called(gradient: torch.Tensor, *args: Any) -> tuple[Any, ...]:
+    def called(gradient: torch.Tensor, *args: Any) -> Any:
         leaves = [one.detach().requires_grad_() if isinstance(one, torch.Tensor) else one for one in args]
         tensors = [one for one in leaves if isinstance(one, torch.Tensor)]
         result = operator(*leaves)
+        if not isinstance(result, torch.Tensor):
+            return result
         if len(tensors) == len(leaves) and len({one.shape for one in tensors}) == 1:
             operator(*[leaves[0] for _ in leaves])  # as a model calls it again before it goes back: each keeps its own
         gradients = torch.autograd.grad(result, tensors, gradient, allow_unused=_Fakes.are_called)
@@ -88,7 +91,7 @@ class _Fakes:
         """Returns the same call with fakes in the place of all operators."""
 
         def called(*args: Any) -> Any:
-            _Fakes.are_called = True
+            _Fakes.are_called, _Fakes.gradients = True, ()
             try:
                 return call(*args)
             finally:
@@ -139,9 +142,11 @@ def _watched(call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callabl
         own = OPDEFS.get(name_of(operation))
         if own is None or own._init_fn.__module__.startswith("torch."):  # torch defines some of its own like this
             return call(operation, *args, **kwargs)
-        if torch.is_grad_enabled() and torch._C._any_requires_grad(*args):
-            return _differentiable(own).apply(*args)  # type: ignore[no-untyped-call]  # torch's has no types
-        return _body(own)(*args, **kwargs)
+        bound = inspect.signature(own._init_fn).bind(*args, **kwargs)
+        bound.apply_defaults()  # as torch hands arguments on: by position
+        if torch.is_grad_enabled() and torch._C._any_requires_grad(*bound.args, **bound.kwargs):
+            return _differentiable(own).apply(*bound.args, **bound.kwargs)
+        return _body(own)(*bound.args, **bound.kwargs)
 
     return called
 

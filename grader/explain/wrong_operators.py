@@ -97,8 +97,8 @@ def wrong_fake(
     if not items:
         return _wrong(WrongOperators.NO_TENSORS(operator=operator, type=_kind(returned), names=names))
     if len(items) != len(wanted):
-        said = WrongOperators.WRONG_NUMBER(operator=operator, count=len(items), expected=len(wanted), names=names)
-        return _wrong(said)
+        count = WrongOperators.WRONG_NUMBER(operator=operator, count=len(items), expected=len(wanted), names=names)
+        return _wrong(count)
     for one, item, shape in zip(wanted, items, shapes, strict=True):
         if (said := _difference(operator, one, item, shape)) is not None:
             line = item.line

@@ -354,15 +354,15 @@ class MeasuresUse(Use):
 
 @dataclass(kw_only=True)
 class OperatorUse(_Call):
-    """operator(*data, of, gives=(), **constants): judges an operator of torch that the file registers.
+    """operator(*data, name, gives=(), **constants): judges an operator of torch that the file registers.
 
-    of: its name, as "course::swiglu". gives: which of the exercise's results it returns, in their order; without it,
+    name: as "course::swiglu". gives: which of the exercise's results it returns, in their order; without it,
     all: then the exercise's first argument is the gradient of the first result, and the others are the gradients that
     the operator's formula gives. Its values are judged as `check` does, and what its fake tells of them: torch.compile
     calls fakes in the place of operators. data, constants: as in `check`.
     """
 
-    of: str
+    name: str
     gives: tuple[str, ...] = ()
 
     fixture, item, compiled_where = "operator", RIGHT, NEVER
@@ -371,10 +371,10 @@ class OperatorUse(_Call):
         return []
 
     def verdict(self, judge: Judge) -> Verdict:
-        from grader.judging.operators import operator_verdict
+        from grader.judging.torch_operators import operator_verdict
 
         verdicts = judge.up_to_a_failure(
-            self.trials(judge), lambda trial: operator_verdict(judge, trial, self.of, self.gives)
+            self.trials(judge), lambda trial: operator_verdict(judge, trial, self.name, self.gives)
         )
         return judge.cancel_if_wrong(max(verdicts, key=_seriousness))
 
