@@ -35,6 +35,14 @@ def folders_with_kernels() -> list[Folder]:
     return [folder for folder in all_folders(ROOT) if exercise_of(folder.id).has_kernels]
 
 
+def folders_with_speed() -> list[Folder]:
+    """The exercises whose speed is judged: they have a gate and a ladder."""
+    from grader.course.folder import load_test_file
+    from grader.judging.uses import ThroughputUse, uses_asked
+
+    return [folder for folder in folders_with_kernels() if uses_asked(load_test_file(folder), ThroughputUse)]
+
+
 def mutant(name: str) -> str:
     """The text of a mutant: of "03_softmax/pad_zero"."""
     from grader.author.mutants import mutant_of

@@ -46,7 +46,7 @@ def look_through() -> None:
 def operator_entry(name: str, arguments: int) -> Callable[..., Any]:
     """Returns what calls the operator of this name, or its fake where FAKE_OF begins it. Raises Rejected.
 
-    With an argument more than the operator has, the first is the gradient of its result: then the gradients of its
+    With an argument more than the operator needs, the first is the gradient of its result: then the gradients of its
     arguments come behind the result, by the operator's formula.
     """
     operator = OPDEFS.get(name.removeprefix(FAKE_OF))
@@ -55,7 +55,8 @@ def operator_entry(name: str, arguments: int) -> Callable[..., Any]:
     schema = operator._opoverload._schema
     if not is_functional_schema(schema, allow_valid_view=True):
         raise Rejected("declared-mutation", str(schema))
-    differentiated = arguments == len(schema.arguments) + 1
+    needed = [one for one in schema.arguments if not one.has_default_value()]
+    differentiated = arguments == len(needed) + 1
     if differentiated and operator._backward_fn is None:
         raise Rejected("no-formula", operator._qualname)
     called = _with_gradients(operator) if differentiated else operator
@@ -166,7 +167,8 @@ def _differentiable(operator: CustomOpDef) -> type[torch.autograd.Function]:
         given = operator._backward_fn(ctx, *gradients)
         if not _Fakes.are_called:
             return given
-        _Fakes.gradients = given if isinstance(given, tuple) else (given,)
+        several = given if isinstance(given, tuple) else (given,)
+        _Fakes.gradients = tuple(one for one, needed in zip(several, ctx.needs_input_grad) if needed)
         return tuple(None for _ in ctx.needs_input_grad)
 
     name = f"GeneratedBackwardFor_{operator._namespace}_{operator._name}"

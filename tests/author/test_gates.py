@@ -11,9 +11,9 @@ from grader.author.gates import complaints
 from grader.course.folder import Folder
 from grader.course.gate_figures import GateFigures, digest_of, keep_figures, kept_figures
 from grader.judging.gate_measurement import timed_calls
-from tests.conftest import ROOT, folders_with_kernels
+from tests.conftest import ROOT, folders_with_speed
 
-IDS = [folder.id for folder in folders_with_kernels()]
+IDS = [folder.id for folder in folders_with_speed()]
 SOFTMAX = Folder(ROOT / "exercises" / "03_softmax")
 CALL = "03_softmax::test_it_reaches_the_gate"
 

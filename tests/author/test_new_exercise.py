@@ -138,7 +138,7 @@ OF_TWO_NUMBERS = {
 
 
 def test_an_exercise_of_two_negative_numbers_works_as_well(course, proven_here):
-    id, name = "36_limits", "limits"
+    id, name = "38_limits", "limits"
     course.here("new", id)
     for file, changes in OF_TWO_NUMBERS.items():
         path = course.path / file.format(id=id, name=name)
@@ -149,7 +149,7 @@ def test_an_exercise_of_two_negative_numbers_works_as_well(course, proven_here):
         path.write_text(text, encoding="utf-8")
     for path in (course.path / f"solutions/{id}/accepted").iterdir():
         path.unlink()
-    assert course.here("stub", "36").status == 0
+    assert course.here("stub", "38").status == 0
     done = course.here("check", id, "--jobs", "1")
     assert done.lines[0].startswith(
         f"{id}: stub not attempted 1 of 1, solution passes 1 of 1, accepted 0 of 0, mutants rejected with their "

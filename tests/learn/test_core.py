@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from grader.course.folder import Folder, all_folders, load_test_file
-from grader.judging.uses import CheckUse, TrafficUse, Use, uses_asked
+from grader.judging.uses import CheckUse, OperatorUse, TrafficUse, Use, uses_asked
 from tests.conftest import ROOT, folders_with_kernels, mutant
 from tests.learn.conftest import Course
 from tests.typed_commands import Finished
@@ -25,7 +25,8 @@ def core_tests(folder: Folder) -> set[str]:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.id)
 def test_each_exercise_has_a_core_of_values_and_cost_in_contiguous_calls(folder):
     core = core_tests(folder)
-    uses: list[Use] = [use for use in uses_asked(load_test_file(folder), CheckUse, TrafficUse) if use.test in core]
+    asked: list[Use] = uses_asked(load_test_file(folder), CheckUse, OperatorUse, TrafficUse)
+    uses = [use for use in asked if use.test in core]
     assert {use.test for use in uses} == core and len(core) >= 4
     assert any(isinstance(use, TrafficUse) for use in uses)
     if folder.id not in STRIDED:

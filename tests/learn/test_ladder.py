@@ -20,7 +20,7 @@ from grader.learn.ladder.counts import Counts
 from grader.learn.ladder.figures import Figures, NotTimed, Timed, still_true
 from grader.learn.ladder.rungs import ladder_of
 from grader.learn.ladder.table import counted_table, figure_text, measured_table, percent
-from tests.conftest import folders_with_kernels
+from tests.conftest import folders_with_speed
 from tests.gpu.replays_here import replays_here  # noqa: F401
 from tests.learn.conftest import Course
 
@@ -78,7 +78,7 @@ def test_rates_are_those_at_one_clock():
     assert at_one_clock(NotTimed("it"), 771.0) == NotTimed("it") and at_one_clock(first, None) == first
 
 
-@pytest.mark.parametrize("folder", folders_with_kernels(), ids=lambda folder: folder.id)
+@pytest.mark.parametrize("folder", folders_with_speed(), ids=lambda folder: folder.id)
 def test_every_ladder_has_figures_of_its_kernels_as_they_are(folder):
     """Else: course ladder NN --keep, on a GPU."""
     digests = {rung.name: digest_of_code(rung.text) for rung in ladder_of(folder).rungs}

@@ -30,7 +30,7 @@ from grader.learn.sweep import Sweep
 from grader.numerics.data_sets import Data, indices, normal, slots
 from grader.progress import kept_curves
 from grader.show.curves import Curves
-from tests.conftest import folders_with_kernels
+from tests.conftest import folders_with_speed
 from tests.learn.conftest import ROOT
 
 ADD = Folder(ROOT / "exercises" / "01_masked_add")
@@ -103,7 +103,7 @@ FEWEST = {"26": 2}  # sizes: there are two batches, of 8192 queries and keys eac
 LARGE = ("28",)  # its caches stay as large with fewer sequences: a card of 8 GiB has too little memory to time it
 
 
-@pytest.mark.parametrize("folder", folders_with_kernels(), ids=lambda folder: folder.id)
+@pytest.mark.parametrize("folder", folders_with_speed(), ids=lambda folder: folder.id)
 def test_every_exercise_has_a_size_to_plot_up_to(folder):
     module = load_test_file(folder)
     data = uses_asked(module, ThroughputUse)[0].data
@@ -125,7 +125,7 @@ def test_a_curve_begins_where_a_call_moves_enough_to_be_measured():
     assert first("06", normal(16384), normal(16384)) == 128  # 64 KiB of results
 
 
-@pytest.mark.parametrize("folder", folders_with_kernels(), ids=lambda folder: folder.id)
+@pytest.mark.parametrize("folder", folders_with_speed(), ids=lambda folder: folder.id)
 def test_a_card_of_8_gib_times_fewer_rows_and_a_large_one_what_is_stated(folder):
     module = load_test_file(folder)
     for call in uses_asked(module, ThroughputUse):

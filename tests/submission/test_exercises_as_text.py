@@ -12,7 +12,7 @@ from grader.course.folder import Folder
 from grader.course.regions import empty_regions, given_lines, marked_regions
 from grader.explain.failures import file_failure
 from grader.submission.text import MOST_NODES, call_at, read_submission
-from tests.conftest import exercise_of, folders_with_kernels
+from tests.conftest import exercise_of, folders_with_kernels, folders_with_speed
 
 ROOT = Path(__file__).resolve().parents[2]
 IDS = [folder.id for folder in folders_with_kernels()]
@@ -44,7 +44,7 @@ def test_a_solution_has_regions_and_no_empty_one(id):
     assert len(marked_regions(text)) >= 1 and total >= 1 and empty == []
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", [folder.id for folder in folders_with_speed()])
 def test_a_lesson_states_the_share_that_each_test_of_speed_demands(id):
     folder = Folder(ROOT / "exercises" / id)
     lesson = (folder.path / "README.md").read_text(encoding="utf-8")
