@@ -8,6 +8,7 @@ operator's formula becomes a function of torch's autograd, and a fake is called 
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from torch._library import triton as triton_operators
 from torch._library.custom_ops import OPDEFS, CustomOpDef, custom_op
 from torch._library.utils import is_functional_schema
 from torch._ops import OpOverload, OpOverloadPacket
+from torch.overrides import _get_current_function_mode_stack
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
@@ -153,7 +155,11 @@ def _watched(call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callabl
 
 
 def _differentiable(operator: CustomOpDef) -> type[torch.autograd.Function]:
-    """Returns the function of autograd that torch makes of an operator and its formula."""
+    """Returns the function of autograd that torch makes of an operator and its formula.
+
+    While torch.autograd.grad runs, torch has its function modes off; a formula is the file's, and sees what they show.
+    """
+    modes = _get_current_function_mode_stack()
 
     def forward(ctx: Any, *args: Any) -> Any:
         result = _body(operator)(*args)
@@ -164,7 +170,10 @@ def _differentiable(operator: CustomOpDef) -> type[torch.autograd.Function]:
     def backward(ctx: Any, *gradients: Any) -> Any:
         if operator._backward_fn is None:
             raise RuntimeError(NO_FORMULA.format(name=operator._qualname))
-        given = operator._backward_fn(ctx, *gradients)
+        with contextlib.ExitStack() as stack:
+            for mode in () if _get_current_function_mode_stack() else modes:
+                stack.enter_context(mode)
+            given = operator._backward_fn(ctx, *gradients)
         if not _Fakes.are_called:
             return given
         several = given if isinstance(given, tuple) else (given,)

@@ -1,4 +1,4 @@
-"""Lesson 36: how often Triton and torch.compile compile, what a fake is believed, and which layouts new tensors have."""
+"""Lesson 36: how often Triton and torch.compile compile, what a fake is believed, which layouts new tensors have."""
 
 from __future__ import annotations
 

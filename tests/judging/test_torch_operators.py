@@ -90,6 +90,11 @@ def test_what_a_fake_gives_is_told_before_autograd_makes_it_fit(judged):
     assert verdict.lines[0] == "By the fake of course::swiglu dgate has dtype float32; it has fp16."
 
 
+def test_a_formula_finds_itself_on_the_gpu(judged):
+    checked = f"    assert dz.is_cuda and torch.empty(3, device='cuda').device == dz.device\n{FORMULA}"
+    assert judged(text_with(FORMULA, checked)).outcome == PASS
+
+
 def test_an_operator_is_called_by_names_too(judged):
     named = "    return swiglu_backward(dz=dz, gate=ctx.saved_tensors[0], up=ctx.saved_tensors[1])"
     assert judged(text_with(FORMULA, named)).outcome == PASS
@@ -121,7 +126,7 @@ def test_a_kernel_that_triton_does_not_know_cannot_be_wrapped(judged):
 
 def test_torch_itself_does_what_the_formula_computes_and_that_is_refused(judged):
     verdict = judged(mutant_of(FOLDER, "formula_in_torch").text)
-    assert verdict.id == Cause.TORCH_DID_IT and "aten.sigmoid" in verdict.lines[0]
+    assert verdict.id == Cause.TORCH_DID_IT and "torch.sigmoid" in verdict.lines[0]
 
 
 def test_a_file_that_cannot_be_imported_is_told_as_ever(judged):
