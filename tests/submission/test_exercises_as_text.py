@@ -86,6 +86,16 @@ def test_which_regions_are_still_empty(name):
     assert empty_regions(solution_text(), ast.parse(change(stub_text())))[0] == expected
 
 
+def test_regions_that_hold_whole_functions_are_empty_until_the_first_is_written():
+    from grader.author.stubs import stub_of
+
+    solution = Folder(ROOT / "exercises" / "36_torch_operator").solution_file.read_text(encoding="utf-8")
+    stub, all_three = stub_of(solution), ["swiglu", "swiglu_backward", "setup_context"]
+    assert empty_regions(solution, ast.parse(stub)) == (all_three, 3)
+    assert empty_regions(solution, ast.parse(stub.replace("pass\n", "# what now?\npass\n"))) == (all_three, 3)
+    assert empty_regions(solution, ast.parse(stub.replace("pass\n", "def mine(gate, up):\n    pass\n", 1))) == ([], 3)
+
+
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
