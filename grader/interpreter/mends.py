@@ -10,19 +10,25 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, permutations
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
+from grader.interpreter.batch import Batch
+from grader.interpreter.buffers import Buffer
 from grader.interpreter.call import InterpretedCall, view_of, view_of_spec
 from grader.interpreter.dtypes import Unsupported
 from grader.interpreter.findings import Reports
 from grader.interpreter.frame import ReadyOperation
 from grader.interpreter.known_operations import ACCESSES
+from grader.interpreter.launch import run_launch
 from grader.interpreter.program import ReadyKernel
+from grader.interpreter.wrong_part import ComputedValues, WrongPart, some_of
 from grader.ttir.data_flow import reached, sources_of
 from grader.ttir.editable import Editable
 from grader.ttir.edits import FAIR, LEVELS, LIKELY, RARE, Edit, edits
@@ -38,6 +44,7 @@ LAUNCH = "launch"  # begins the keys of edits of launches
 A_TRY, LANES = 60, 1 << 14  # work: of making an edit, and elements that take as long as an operation
 MOST_SECONDS = 0.1  # of a core for one try, or LONGER than the call takes as it is
 LONGER = 4
+NOTED = 4  # times as long an operation takes whose values are noted
 NEAR, OFF = 14, 1 << 30  # how many values lie between an access and what it is made of; OFF: all other operations
 MOST_FOUND = 24  # of a call that does not tell much
 OF_LARGEST, OF_ITSELF = 1e-9, 1e-6  # how far an exact result may be off: constants of fp32 need it
@@ -57,16 +64,21 @@ class Mender:
     inputs: list[np.ndarray]
     expected: dict[str, np.ndarray]
     spent: int = 0  # work
+    part: WrongPart | None = None  # with which a try begins
+    computed: dict[int, ComputedValues] = field(default_factory=dict)  # by kernel, there or else in the whole call
+    _part_is_right: dict[tuple, bool] = field(default_factory=dict)  # by what edits do
 
     def mends(self, asked: Mending) -> dict:
         """Returns the fields of the reply: the edits that make the call right, those first of which there are few."""
         begun, found, out_of_time = time.process_time(), [], False
         call = self._call()
         is_right_already = call.is_right(self.expected, to_its_end=True)
-        self.spent += A_TRY + call.steps + call.lanes // LANES
+        self._spend(call)
         if is_right_already and asked.keys is None:
             return {"spent": self.spent}  # nothing is to be mended
         taken = time.process_time() - begun
+        if asked.keys is None:
+            self._choose_part(call)
         self.request = replace(self.request, limit=max(MOST_SECONDS, LONGER * taken))
         accesses = {access for _, access in call.memory.findings()}
         for mend, is_right in self._tries(asked, accesses, bool(accesses) or call.is_unwritten):
@@ -113,7 +125,7 @@ class Mender:
                 return
             for mend, recorded in _launch_edits(self.recorded, kind):
                 if is_wanted(mend):
-                    yield mend, partial(self._is_right, recorded=recorded)
+                    yield mend, partial(self._is_right_launched, recorded)
 
         def likely(nearest: float, farthest: float) -> Iterator[Tried]:
             for level, rank in ((0, LIKELY), (0, FAIR), (1, LIKELY)):
@@ -138,25 +150,77 @@ class Mender:
         for level in (1, 2):
             yield from in_kernels(level, RARE, OFF, math.inf)
 
+    def _choose_part(self, call: TriedCall) -> None:
+        """Chooses the part with which each try begins, and learns which values are equal there."""
+        costs = {}
+        for part in call.wrong_parts(self.expected):
+            alone = self._call(part=part)
+            if not alone.is_right(self.expected, to_its_end=True):
+                costs[part] = alone.steps + alone.lanes // LANES
+            self._spend(alone)
+        self.part = min(costs, key=costs.__getitem__, default=None)
+        self.computed = {number: ComputedValues(one.kernel.module) for number, one in self.kernels.items()}
+        noted = self._call(part=self.part)
+        noted.computed = {self.kernels[number].kernel: values for number, values in self.computed.items()}
+        noted.is_right(self.expected, to_its_end=True)
+        self.spent += A_TRY + NOTED * (noted.steps + noted.lanes // LANES)
+
+    def _spend(self, call: TriedCall) -> None:
+        self.spent += A_TRY + call.steps + call.lanes // LANES
+
     def _is_right_with(self, number: int, edit: Edit) -> bool:
+        """Returns whether a call with this edit is right. What the wrong part gives with it is asked only once of all
+        edits that do the same there."""
+        if not self.computed:
+            return self._is_right_edited(number, edit)
+        self.spent += 1
+        done = self.computed[number].done_by(edit)
+        if done is None:
+            return False
+        done = number, done
+        if done not in self._part_is_right:
+            self._part_is_right[done] = self._is_right_edited(number, edit, self.part)
+        return self._part_is_right[done] and (self.part is None or self._is_right_edited(number, edit))
+
+    def _is_right_launched(self, recorded: RecordedCall) -> bool:
+        """Returns whether a call with other launches is right."""
+        if not self.computed:
+            return self._is_right(recorded=recorded)
+        self.spent += 1
+        done = -1, (repr(recorded.steps),)
+        if recorded.steps == self.recorded.steps:
+            return False
+        if done not in self._part_is_right:
+            self._part_is_right[done] = self._is_right(recorded=recorded, part=self.part)
+        return self._part_is_right[done] and (self.part is None or self._is_right(recorded=recorded))
+
+    def _is_right_edited(self, number: int, edit: Edit, part: WrongPart | None = None) -> bool:
         self.spent += sum(len(self.kernels[number].editable.sites) for one in edit.changes if one.site.is_read_again)
         with self.kernels[number].with_edit(edit) as kernel:
-            return kernel is not None and self._is_right({number: kernel})
+            return kernel is not None and self._is_right({number: kernel}, part=part)
 
-    def _is_right(self, edited: dict[int, ReadyKernel] | None = None, recorded: RecordedCall | None = None) -> bool:
-        call = self._call(edited, recorded)
+    def _is_right(
+        self, edited: dict[int, ReadyKernel] | None = None, recorded: RecordedCall | None = None,
+        part: WrongPart | None = None,
+    ) -> bool:  # fmt: skip
+        call = self._call(edited, recorded, part)
         try:
             return call.is_right(self.expected)
         except (_Reported, *NOT_MEANT):
             return False  # not each edit gives a call that means something
         finally:
-            self.spent += A_TRY + call.steps + call.lanes // LANES
+            self._spend(call)
 
-    def _call(self, edited: dict[int, ReadyKernel] | None = None, recorded: RecordedCall | None = None) -> TriedCall:
+    def _call(
+        self, edited: dict[int, ReadyKernel] | None = None, recorded: RecordedCall | None = None,
+        part: WrongPart | None = None,
+    ) -> TriedCall:  # fmt: skip
         kernels = {number: one.kernel for number, one in self.kernels.items()} | (edited or {})
         for kernel in kernels.values():
             kernel.begin_call()
-        return TriedCall(self.request, recorded or self.recorded, kernels, self.inputs)
+        call = TriedCall(self.request, recorded or self.recorded, kernels, self.inputs)
+        call.part = part
+        return call
 
 
 def mends(
@@ -182,29 +246,72 @@ def _array(spec: TensorSpec, blob: bytes) -> np.ndarray:
 
 
 class TriedCall(InterpretedCall):
-    """A call that is carried out to see whether it is right, and for nothing else."""
+    """A call that is carried out to see whether it is right, and for nothing else. `part`: all that is of interest.
+    `computed`: notes what kernels compute."""
 
     is_unwritten = False  # an element of a result, as far as results were looked at
+    part: WrongPart | None = None
+    computed: Mapping[ReadyKernel, ComputedValues] = MappingProxyType({})
 
     def is_right(self, expected: dict[str, np.ndarray], to_its_end: bool = False) -> bool:
         """`to_its_end`: also after the memory checker has found fault with it."""
         self._begin()
+        self.ran: list[tuple[tuple[int, ...], set[Buffer]]] = []  # the grid of each launch, and where it stored
         if not to_its_end:
             self.memory.reports = _FirstReport()
         if self._carried_out() is not None or self.broken or self.overflows or self.memory.findings():
             return False
-        request = self.request
-        results = results_by_name(self.recorded.returned, request.arguments, request.returns, request.updates)
+        results = self._results()
         return all(name in results and self._is(one, results[name]) for name, one in expected.items())
 
+    def wrong_parts(self, expected: dict[str, np.ndarray]) -> list[WrongPart]:
+        """Returns what may go wrong by itself, of a call that was wrong: programs with the first finding, or one that
+        wrote a wrong element; [] where programs add to what others wrote."""
+        if any(launch.atomics for launch in self.launches) or len(self.ran) < len(self.launches):
+            return []
+        if (first := self.memory.reports.first()) is not None:
+            named = [one for one in (first.seen.program, first.seen.other_program) if one is not None]
+            programs = [(x, y, z) for x, y, z, *_ in ((*one, 0, 0) for one in named)]
+            return [WrongPart(first.turn[0] - 1, tuple(sorted(set(programs))))]
+        for name, result in self._results().items():
+            buffer, view = self.buffers[result.buffer], view_of(result)
+            launches = [number for number, (_, stored) in enumerate(self.ran) if buffer in stored]
+            if len(launches) == 1 and name in expected and tuple(view.shape) == expected[name].shape:
+                is_wrong = ~alike(buffer.read(view).view(result.dtype), expected[name])
+                wrong = some_of(self.memory.writers_of(buffer, view)[is_wrong], buffer.last_grid)
+                if wrong:
+                    return [WrongPart(launches[0], (program,)) for program in wrong]
+        return []
+
+    def _results(self) -> dict[str, PlannedView]:
+        request = self.request
+        return results_by_name(self.recorded.returned, request.arguments, request.returns, request.updates)
+
     def _is(self, expected: np.ndarray, result: PlannedView) -> bool:
+        """Returns whether a result is right; of a part those elements that its programs wrote, where there are any."""
         buffer, view = self.buffers[result.buffer], view_of(result)
         if tuple(view.shape) != expected.shape:
             return False
-        self.is_unwritten = bool((self.memory.writers_of(buffer, view) == -1).any())
-        if self.is_unwritten:
-            return False
-        return are_alike(buffer.read(view).view(result.dtype), expected)
+        writers = self.memory.writers_of(buffer, view)
+        if self.part is None:
+            self.is_unwritten = bool((writers == -1).any())
+            return not self.is_unwritten and bool(alike(buffer.read(view).view(result.dtype), expected).all())
+        if buffer not in self.ran[-1][1]:
+            return True
+        is_mine = self.part.wrote(writers, buffer.last_grid)
+        return bool(alike(buffer.read(view).view(result.dtype), expected)[is_mine].all())
+
+    def _steps(self) -> Iterator[Any]:
+        for step in super()._steps():
+            if self.part is not None and len(self.launches) > self.part.launch:
+                return
+            yield step
+
+    def _run(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], grid: tuple[int, ...]) -> None:
+        part = self.part
+        programs = self._order(grid) if part is None or len(self.ran) < part.launch else part.numbers(grid)
+        run_launch(kernel, batch, arguments, programs, self.computed.get(kernel))
+        self.ran.append((grid, set(self.memory.stored)))
 
 
 class _Reported(Exception):
@@ -216,19 +323,21 @@ class _FirstReport(Reports):
         raise _Reported
 
 
-def are_alike(out: np.ndarray, expected: np.ndarray) -> bool:
+def alike(out: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Returns of each element whether it is right."""
     with np.errstate(all="ignore"):
         if expected.dtype.kind != "f":
-            return np.array_equal(out.astype(expected.dtype), expected)
+            return out.astype(expected.dtype) == expected
         out = out.astype(np.float64)
         largest = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
         near = np.abs(out - expected) <= OF_ITSELF * np.abs(expected) + OF_LARGEST * largest
-        return bool((near | (out == expected) | (np.isnan(out) & np.isnan(expected))).all())
+        return near | (out == expected) | (np.isnan(out) & np.isnan(expected))
 
 
 class TriedKernel(ReadyKernel):
     """A kernel whose exponentials end where fp32 ends, as those of the submission do. With the range of 64 bits,
-    another number in the place of a maximum would make a call right that is infinite, or 0 / 0, in fp32."""
+    another number in the place of a maximum would make a call right that is infinite, or 0 / 0, in fp32.
+    """
 
     def step(self, operation: Operation) -> ReadyOperation:
         made = super().step(operation)
