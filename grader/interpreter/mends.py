@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.interpreter.batch import Batch
+from grader.interpreter.batch import MOST_STEPS, Batch
 from grader.interpreter.buffers import Buffer
 from grader.interpreter.call import InterpretedCall, view_of, view_of_spec
 from grader.interpreter.dtypes import Unsupported
@@ -31,7 +31,7 @@ from grader.interpreter.program import ReadyKernel
 from grader.interpreter.wrong_part import ComputedValues, WrongPart, some_of
 from grader.ttir.data_flow import reached, sources_of
 from grader.ttir.editable import Editable
-from grader.ttir.edits import FAIR, LEVELS, LIKELY, RARE, Edit, edits
+from grader.ttir.edits import FAIR, LIKELY, RARE, Edit, edits
 from grader.ttir.module import BadText, Module, Operation
 from grader.ttir.parser import parse
 from grader.wire.messages import InterpretRequest, Mend, Mending, TensorSpec
@@ -41,9 +41,9 @@ from grader.wire.recorded_results import results_by_name
 
 EXPONENTIALS, FP32 = ("math.exp", "math.exp2"), np.finfo(np.float32)
 LAUNCH = "launch"  # begins the keys of edits of launches
-A_TRY, LANES = 60, 1 << 14  # work: of making an edit, and elements that take as long as an operation
+A_TRY, LANES = 40, 1 << 14  # work: of a try, or of making an edit; and elements that take as long as an operation
 MOST_SECONDS = 0.1  # of a core for one try, or LONGER than the call takes as it is
-LONGER = 4
+LONGER, FEW_STEPS = 4, 1000  # a try may have as many steps as the call LONGER times over, and so many more
 NOTED = 4  # times as long an operation takes whose values are noted
 NEAR, OFF = 14, 1 << 30  # how many values lie between an access and what it is made of; OFF: all other operations
 MOST_FOUND = 24  # of a call that does not tell much
@@ -64,9 +64,10 @@ class Mender:
     inputs: list[np.ndarray]
     expected: dict[str, np.ndarray]
     spent: int = 0  # work
+    most_steps: int = MOST_STEPS  # of a launch
     part: WrongPart | None = None  # with which a try begins
     computed: dict[int, ComputedValues] = field(default_factory=dict)  # by kernel, there or else in the whole call
-    _part_is_right: dict[tuple, bool] = field(default_factory=dict)  # by what edits do
+    _known: dict[tuple, bool] = field(default_factory=dict)  # by what edits do there: whether that is right
 
     def mends(self, asked: Mending) -> dict:
         """Returns the fields of the reply: the edits that make the call right, those first of which there are few."""
@@ -77,6 +78,7 @@ class Mender:
         if is_right_already and asked.keys is None:
             return {"spent": self.spent}  # nothing is to be mended
         taken = time.process_time() - begun
+        self.most_steps = FEW_STEPS + LONGER * call.steps
         if asked.keys is None:
             self._choose_part(call)
         self.request = replace(self.request, limit=max(MOST_SECONDS, LONGER * taken))
@@ -140,9 +142,10 @@ class Mender:
         yield from likely(NEAR, math.inf)
         if not may_be_grid:
             yield from in_launches("pointer")
-        yield from in_kernels(2, RARE, 0, NEAR)
-        for level in range(len(LEVELS)):
+        for level in (0, 1):
             yield from in_kernels(level, RARE, NEAR, OFF)
+        yield from in_kernels(2, RARE, 0, NEAR)
+        yield from in_kernels(2, RARE, NEAR, OFF)
         yield from in_kernels(0, RARE, OFF, math.inf)
         if not may_be_grid:
             yield from in_launches("grid")
@@ -178,24 +181,35 @@ class Mender:
         if done is None:
             return False
         done = number, done
-        if done not in self._part_is_right:
-            self._part_is_right[done] = self._is_right_edited(number, edit, self.part)
-        return self._part_is_right[done] and (self.part is None or self._is_right_edited(number, edit))
+        if done not in self._known:
+            self._known[done] = self._is_right_edited(number, edit, self.part)
+        return self._known[done] and (self.part is None or self._is_right_edited(number, edit))
 
     def _is_right_launched(self, recorded: RecordedCall) -> bool:
         """Returns whether a call with other launches is right."""
         if not self.computed:
             return self._is_right(recorded=recorded)
         self.spent += 1
-        done = -1, (repr(recorded.steps),)
-        if recorded.steps == self.recorded.steps:
+        if self._keeps_part(recorded):
             return False
-        if done not in self._part_is_right:
-            self._part_is_right[done] = self._is_right(recorded=recorded, part=self.part)
-        return self._part_is_right[done] and (self.part is None or self._is_right(recorded=recorded))
+        launches = _launches(recorded)
+        done = -1, tuple((*one.grid, *((it.value, it.buffer, it.offset) for it in one.parameters)) for one in launches)
+        if done not in self._known:
+            of_part = self.part is None or self._is_right(recorded=recorded, part=self.part)
+            self._known[done] = of_part and self._is_right(recorded=recorded)
+        return self._known[done]
+
+    def _keeps_part(self, recorded: RecordedCall) -> bool:
+        """Returns whether another grid leaves the programs of the wrong part as they are."""
+        part, was, now = self.part, _launches(self.recorded), _launches(recorded)
+        if part is None or len(was) != len(recorded.steps) or any(one.has_grid_size for one in self.kernels.values()):
+            return False
+        is_kept = all(one.parameters == other.parameters for one, other in zip(was, now))
+        earlier = all(one.grid == other.grid for one, other in zip(was[: part.launch], now))
+        return is_kept and earlier and len(part.numbers(now[part.launch].grid)) == len(part.programs)
 
     def _is_right_edited(self, number: int, edit: Edit, part: WrongPart | None = None) -> bool:
-        self.spent += sum(len(self.kernels[number].editable.sites) for one in edit.changes if one.site.is_read_again)
+        self.spent += self.kernels[number].making(edit)
         with self.kernels[number].with_edit(edit) as kernel:
             return kernel is not None and self._is_right({number: kernel}, part=part)
 
@@ -219,7 +233,7 @@ class Mender:
         for kernel in kernels.values():
             kernel.begin_call()
         call = TriedCall(self.request, recorded or self.recorded, kernels, self.inputs)
-        call.part = part
+        call.part, call.most_steps = part, self.most_steps
         return call
 
 
@@ -251,6 +265,7 @@ class TriedCall(InterpretedCall):
 
     is_unwritten = False  # an element of a result, as far as results were looked at
     part: WrongPart | None = None
+    most_steps = MOST_STEPS
     computed: Mapping[ReadyKernel, ComputedValues] = MappingProxyType({})
 
     def is_right(self, expected: dict[str, np.ndarray], to_its_end: bool = False) -> bool:
@@ -308,7 +323,7 @@ class TriedCall(InterpretedCall):
             yield step
 
     def _run(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], grid: tuple[int, ...]) -> None:
-        part = self.part
+        part, batch.most_steps = self.part, self.most_steps
         programs = self._order(grid) if part is None or len(self.ran) < part.launch else part.numbers(grid)
         run_launch(kernel, batch, arguments, programs, self.computed.get(kernel))
         self.ran.append((grid, set(self.memory.stored)))
@@ -359,7 +374,7 @@ class PatchedKernel:
     def __init__(self, text: str, filename: str, stages: int, sizes: dict[str, int]) -> None:
         self.filename, self.stages, self.editable = filename, stages, Editable(text, filename, sizes)
         self.kernel = TriedKernel(self.editable.module, stages)
-        self._places = {step.operation: block for block in self.kernel.blocks for step in block.steps}
+        self._places = {step.operation: (block, step) for block in self.kernel.blocks for step in block.steps}
 
     @contextlib.contextmanager
     def with_edit(self, edit: Edit) -> Iterator[ReadyKernel | None]:
@@ -368,7 +383,7 @@ class PatchedKernel:
         if not isinstance(steps, dict):
             yield steps
             return
-        blocks = {id(block): (block, block.steps) for block in map(self._places.__getitem__, steps)}
+        blocks = {id(block): (block, block.steps) for block, _ in map(self._places.__getitem__, steps)}
         for block, old in blocks.values():
             block.steps = [new for step in old for new in steps.get(step.operation, [step])]
         try:
@@ -377,11 +392,23 @@ class PatchedKernel:
             for block, old in blocks.values():
                 block.steps = old
 
+    @property
+    def has_grid_size(self) -> bool:
+        return any(site.name == "tt.get_num_programs" for site in self.editable.sites)
+
+    def making(self, edit: Edit) -> int:
+        """Returns the work of making the edit."""
+        made = [one for one in edit.changes if self.editable.operands(one) is None]
+        return A_TRY * len(made) + sum(len(self.editable.sites) for one in made if one.site.is_read_again)
+
     def _steps(self, edit: Edit) -> dict[Operation, list[ReadyOperation]] | ReadyKernel | None:
         """Returns what stands for each operation; or the whole kernel made anew; or None."""
         found = {}
         try:
             for change in edit.changes:
+                if (operands := self.editable.operands(change)) is not None:
+                    found[change.site.operation] = [replace(self._places[change.site.operation][1], operands=operands)]
+                    continue
                 operations = self.editable.operations(change)
                 if operations is None:
                     alone = len(edit.changes) == 1
@@ -408,6 +435,10 @@ def _leading_to(accesses: set[Operation], module: Module) -> dict[Operation, int
 
 
 # ---- edits of a launch -----------------------------------------------------------------------------------------------
+
+
+def _launches(recorded: RecordedCall) -> list[PlannedLaunch]:
+    return [step for step in recorded.steps if isinstance(step, PlannedLaunch)]
 
 
 def _launch_edits(recorded: RecordedCall, kind: str) -> Iterator[tuple[Mend, RecordedCall]]:

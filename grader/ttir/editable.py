@@ -127,6 +127,21 @@ class Editable:
             after = [_NAME.sub(lambda m: change.renamed if m[0] == site.result else m[0], line) for line in after]
         return "\n".join([*self.lines[: site.at], *change.lines, *after])
 
+    def operands(self, change: Change) -> tuple[int, ...] | None:
+        """Returns the numbers of the site's operands where a change gives it others, and changes nothing else; else
+        None."""
+        site = change.site
+        if change.renamed or len(change.lines) != 1 or site.is_in_a_fold or site.name in TERMINATORS:
+            return None
+        head, _, rest = change.lines[0].partition('"(')
+        old_head, _, old = site.line.partition('"(')
+        operands, _, rest = rest.partition(")")
+        if head != old_head or rest != old.partition(")")[2]:
+            return None
+        known = {value.name: value.number for value in site.known}
+        names = operands.split(", ")
+        return tuple(known[name] for name in names) if all(name in known for name in names) else None
+
     def operations(self, change: Change) -> list[Operation] | None:
         """Returns the operations that stand for the site's, numbered as in its function; None where the whole text has
         to be read again. Raises BadText."""
