@@ -245,6 +245,12 @@ def mends(
     expected = {spec.name: _array(spec, blob) for spec in asked.results}
     stages = [int(one.recipe.options.get("num_stages", 1)) for one in recorded.kernels]
     sizes = {step.kernel: _sizes(step) for step in recorded.steps if isinstance(step, PlannedLaunch)}
+    if asked.keys == []:  # nothing is to be edited: is it right as it is?
+        ready = {n: TriedKernel(parse(text, request.filename), stages[n]) for n, text in enumerate(texts) if text}
+        for kernel in ready.values():
+            kernel.begin_call()
+        call = TriedCall(request, recorded, ready, inputs)
+        return {"is_right": call.is_right(expected, to_its_end=True), "spent": A_TRY + call.steps + call.lanes // LANES}
     kernels = {
         n: PatchedKernel(text, request.filename, stages[n], sizes.get(n, {})) for n, text in enumerate(texts) if text
     }

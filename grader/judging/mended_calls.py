@@ -22,6 +22,7 @@ from grader.numerics.arguments import Argument, exact
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import UNJUDGED
 from grader.processes.faults import ChildEnded, MachineFault
+from grader.submission.source_edits import source_edits
 from grader.submission.text import factors, given_by_name
 from grader.submission.tuning_lines import line_of_grid
 from grader.ttir.exact_text import NoExactRun
@@ -33,6 +34,7 @@ from grader.wire.recorded_parts import PlannedLaunch
 WORK = 300_000  # for all tries of a run: at most about two seconds of a core
 OF_FIRST = 0.8  # of the work that is left, for the first call of a structure
 ENOUGH = 2 / 3  # of the wrong calls have to be mended: an edit may not do for all structures
+COMPILED = 3000  # work of making a kernel's text
 FIRSTS = 2  # wrong calls of a structure whose edits are all tried: many an edit makes a small one right
 TELLING = 256  # elements of a call's tensors
 BY_NO_CHANCE = 3  # calls of one structure, wrong or right: fewer are right with many an edit
@@ -115,6 +117,7 @@ class _Search:
     run: Run
     work: int
     launches: dict[int, int] = field(default_factory=dict)
+    lines: set[int] = field(default_factory=set)  # of what was found
 
     def mended(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> Mended | None:
         mends: list[Mend] = []
@@ -151,11 +154,37 @@ class _Search:
             if not mends:
                 return None
         total = sum(map(len, wrong.values()))
-        lines = {one.line for one in mends}
+        self.lines = lines = {one.line for one in mends}
         if len(lines) != 1 or 0 in lines or mended < ENOUGH * total:
             return None
         line = lines.pop()
         return Mended(line, frozenset(kinds), mended, tried, *_simplest(counts, line))
+
+    def written(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> list[Mended]:
+        """Returns the mends of lines among the edits of the file that are compiled, one for each line."""
+        groups = sorted(wrong.values(), key=lambda calls: (not calls[0].has_finding, -len(calls), calls[0].order))
+        calls = [call for group in groups for call in group]
+        others = [call for group in right.values() for call in group]
+        source, found = self.run.submission.source, dict[int, Mended]()
+        if len(calls) + len(others) < BY_NO_CHANCE:
+            return []
+        for edit in source_edits(self.run.submission.tree, source):
+            if edit.line not in self.run.given_lines and edit.line not in found:
+                edited = edit.edited(source)
+                if all(self._is_right(call, edited) for call in (*calls, *others)):
+                    kinds, of = frozenset({edit.kind}), len(calls)
+                    found[edit.line] = Mended(edit.line, kinds, of, of, (edit.words,), of)
+        return list(found.values())
+
+    def _is_right(self, call: _Call, edited: bytes) -> bool:
+        """Returns whether a call is right with the kernels of another file."""
+        self.work -= COMPILED
+        try:
+            reply = self.run.mends(call.trial, call.inputs, call.results, WORK, keys=[], edited=edited)
+        except (NoExactRun, ChildEnded):
+            return False
+        self.work -= reply.spent
+        return reply.is_right
 
     def _of_group(self, wrong: list[_Call], right: list[_Call], known: list[Mend]) -> list[Mend]:
         """Returns the mends of calls of one structure, in the lines of those that are known of another, or in any."""
@@ -238,8 +267,14 @@ def mended(run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial]
     no such line, whatever an edit there does. `wrong`: each with whether the memory checker found fault with it.
     `work`: see grader/interpreter/mends.py.
     """
+    search = _Search(run, work)
     try:
-        return _Search(run, work).mended(_by_structure(run, wrong), _by_structure(run, [(one, False) for one in right]))
+        of_wrong, of_right = _by_structure(run, wrong), _by_structure(run, [(one, False) for one in right])
+        written = search.written(of_wrong, of_right)
+        found = search.mended(of_wrong, of_right)
+        if len(written) != 1 or found is not None and found.line != written[0].line:
+            return None if written else found
+        return found or (None if search.lines else written[0])
     except (NoExactRun, BadText, ChildEnded, MachineFault):  # it only explains: without it the report stands
         return None
 

@@ -298,7 +298,8 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
 
 
 def _rank(site: Site, at: int, value: Value, text: Editable) -> int:
-    return LIKELY if text.is_mistakable(site, at, value) else RARE
+    is_unused = value.is_parameter and value.name not in text.sizes and not text.uses[value.name]
+    return LIKELY if is_unused or text.is_mistakable(site, at, value) else RARE
 
 
 def _spread_values(site: Site, at: int, type: str, text: Editable) -> Iterator[_One]:

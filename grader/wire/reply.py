@@ -127,6 +127,7 @@ class Reply:
     mends: list[Mend] = field(default_factory=list)  # edits that make the call right
     out_of_time: bool = False  # more edits were to be tried
     spent: int = 0  # work, on all tries
+    is_right: bool = False  # the call without an edit
     steps: int = 0  # operations that its launches have carried out, each for a batch of programs
     lanes: int = 0  # elements that these yielded
     processes: int = 0
@@ -172,6 +173,7 @@ def read_reply(header: JsonObject, blob: bytes) -> Reply:
         mends=items(header, "mends", lambda data: build(Mend, data)),
         out_of_time=checked(header.get("out_of_time", False), "bool", "out_of_time"),
         spent=checked(header.get("spent", 0), "int", "spent"),
+        is_right=checked(header.get("is_right", False), "bool", "is_right"),
     )
 
 
