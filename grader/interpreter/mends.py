@@ -28,7 +28,7 @@ from grader.interpreter.frame import ReadyOperation
 from grader.interpreter.known_operations import ACCESSES
 from grader.interpreter.launch import run_launch
 from grader.interpreter.program import ReadyKernel
-from grader.interpreter.wrong_part import ComputedValues, WrongPart, some_of
+from grader.interpreter.wrong_part import ComputedValues, Program, WrongPart, some_of
 from grader.ttir.data_flow import reached, sources_of
 from grader.ttir.editable import Editable
 from grader.ttir.edits import FAIR, LIKELY, RARE, Edit, edits
@@ -130,7 +130,7 @@ class Mender:
                     yield mend, partial(self._is_right_launched, recorded)
 
         def likely(nearest: float, farthest: float) -> Iterator[Tried]:
-            for level, rank in ((0, LIKELY), (0, FAIR), (1, LIKELY)):
+            for level, rank in ((0, LIKELY), (0, FAIR), (1, LIKELY), (1, FAIR)):
                 yield from in_kernels(level, rank, nearest, farthest)
 
         yield from likely(0, NEAR)
@@ -249,7 +249,7 @@ def mends(
         ready = {n: TriedKernel(parse(text, request.filename), stages[n]) for n, text in enumerate(texts) if text}
         for kernel in ready.values():
             kernel.begin_call()
-        call = TriedCall(request, recorded, ready, inputs)
+        call = TriedCall(request, recorded, dict(ready), inputs)
         return {"is_right": call.is_right(expected, to_its_end=True), "spent": A_TRY + call.steps + call.lanes // LANES}
     kernels = {
         n: PatchedKernel(text, request.filename, stages[n], sizes.get(n, {})) for n, text in enumerate(texts) if text
@@ -277,7 +277,7 @@ class TriedCall(InterpretedCall):
     def is_right(self, expected: dict[str, np.ndarray], to_its_end: bool = False) -> bool:
         """`to_its_end`: also after the memory checker has found fault with it."""
         self._begin()
-        self.ran: list[tuple[tuple[int, ...], set[Buffer]]] = []  # the grid of each launch, and where it stored
+        self.ran: list[tuple[set[Buffer], set[Buffer]]] = []  # of each launch: what it was given, and where it stored
         if not to_its_end:
             self.memory.reports = _FirstReport()
         if self._carried_out() is not None or self.broken or self.overflows or self.memory.findings():
@@ -293,7 +293,7 @@ class TriedCall(InterpretedCall):
         if (first := self.memory.reports.first()) is not None:
             named = [one for one in (first.seen.program, first.seen.other_program) if one is not None]
             programs = [(x, y, z) for x, y, z, *_ in ((*one, 0, 0) for one in named)]
-            return [WrongPart(first.turn[0] - 1, tuple(sorted(set(programs))))]
+            return [self._part(first.turn[0] - 1, *sorted(set(programs)))]
         for name, result in self._results().items():
             buffer, view = self.buffers[result.buffer], view_of(result)
             launches = [number for number, (_, stored) in enumerate(self.ran) if buffer in stored]
@@ -301,8 +301,18 @@ class TriedCall(InterpretedCall):
                 is_wrong = ~alike(buffer.read(view).view(result.dtype), expected[name])
                 wrong = some_of(self.memory.writers_of(buffer, view)[is_wrong], buffer.last_grid)
                 if wrong:
-                    return [WrongPart(launches[0], (program,)) for program in wrong]
+                    return [self._part(launches[0], program) for program in wrong]
         return []
+
+    def _part(self, launch: int, *programs: Program) -> WrongPart:
+        """Returns these programs of a launch, and the launches whose results it may load."""
+        needed, launches = set[Buffer](), [launch]
+        for number in range(launch, -1, -1):
+            given, stored = self.ran[number]
+            if number == launch or stored & needed:
+                needed |= given
+                launches.append(number)
+        return WrongPart(launch, programs, frozenset(launches))
 
     def _results(self) -> dict[str, PlannedView]:
         request = self.request
@@ -323,16 +333,21 @@ class TriedCall(InterpretedCall):
         return bool(alike(buffer.read(view).view(result.dtype), expected)[is_mine].all())
 
     def _steps(self) -> Iterator[Any]:
+        self.number = -1  # of the launch
         for step in super()._steps():
-            if self.part is not None and len(self.launches) > self.part.launch:
+            self.number += isinstance(step, PlannedLaunch)
+            if self.part is not None and self.number > self.part.launch:
                 return
-            yield step
+            if self.part is None or not isinstance(step, PlannedLaunch) or self.number in self.part.launches:
+                yield step
 
     def _run(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], grid: tuple[int, ...]) -> None:
         part, batch.most_steps = self.part, self.most_steps
-        programs = self._order(grid) if part is None or len(self.ran) < part.launch else part.numbers(grid)
+        is_last = part is not None and self.number == part.launch
+        programs = part.numbers(grid) if part is not None and is_last else self._order(grid)
         run_launch(kernel, batch, arguments, programs, self.computed.get(kernel))
-        self.ran.append((grid, set(self.memory.stored)))
+        given = {one.buffer for one in self.memory.arguments if one is not None}
+        self.ran.append((given, set(self.memory.stored)))
 
 
 class _Reported(Exception):

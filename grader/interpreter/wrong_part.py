@@ -24,11 +24,12 @@ Program = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class WrongPart:
-    """The first launches of a call, of the last of which some programs run alone. `launch`: its number, from 0.
-    `programs`: their indices in its grid."""
+    """Some programs of a launch, and the launches before it that they need. `launch`: its number, from 0. `programs`:
+    their indices in its grid. `launches`: the numbers of all that are carried out."""
 
     launch: int
     programs: tuple[Program, ...]
+    launches: frozenset[int]
 
     def numbers(self, grid: Sequence[int]) -> list[int]:
         """Returns the numbers that its programs have in a grid, the first axis counting fastest, as far as it has

@@ -7,6 +7,7 @@ on what is found.
 
 from __future__ import annotations
 
+import ast
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -223,9 +224,19 @@ class _Search:
             raise _NoTime
         # Operations more come last: one less, or a number as 0, may do for one that was not tried.
         doubtful = ("less", "number") if reply.out_of_time else ()
-        counted = (mend for mend in reply.mends if mend.kind not in doubtful and not self._is_meant(mend))
+        counted = (
+            mend
+            for mend in reply.mends
+            if (mend.kind not in doubtful or mend.kind == "number" and self._has_number(mend.line))
+            and not self._is_meant(mend)
+        )
         mends = [replace(mend, line=self._line_of(mend, call)) for mend in counted]
         return [mend for mend in mends if mend.line not in self.run.given_lines and (not lines or mend.line in lines)]
+
+    def _has_number(self, line: int) -> bool:
+        """Returns whether a line writes a number, which another may stand for."""
+        nodes = (node for node in ast.walk(self.run.submission.tree) if isinstance(node, ast.Constant))
+        return any(node.lineno == line and type(node.value) in (int, float) for node in nodes)
 
     def _is_meant(self, mend: Mend) -> bool:
         """Returns whether a launch gives what a mend changes to the parameters of the same names."""

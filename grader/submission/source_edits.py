@@ -17,6 +17,7 @@ from grader.submission.text import kernels_of, launches_of
 MOST_EDITS = 20  # of a file
 LAST = 1 << 30  # no line of a file comes after it
 REDUCTIONS = ("sum", "max", "min")
+SIGNS = ("+", "-", "*", "/", "//", "%")
 PRODUCTS = (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 
 
@@ -32,7 +33,7 @@ class SourceEdit:
 
     @property
     def words(self) -> str:
-        return f"`{self.new}` in the place of `{self.old}`"
+        return f"`{self.new.strip()}` in the place of `{self.old.strip()}`"
 
     def edited(self, source: bytes) -> bytes:
         lines = source.split(b"\n")
@@ -47,7 +48,10 @@ def source_edits(tree: ast.Module, source: bytes) -> list[SourceEdit]:
     lines, launched = source.split(b"\n"), {one.kernel for one in launches_of(tree)}
     kernels = [_Kernel(kernel, lines, kernel.name in launched) for kernel in kernels_of(tree)]
     kinds: tuple[Callable[[_Kernel], Iterator[SourceEdit]], ...]
-    kinds = _Kernel.unused, _Kernel.numbers_for_tiles, _Kernel.factors, _Kernel.numbers_for_values
+    kinds = (
+        _Kernel.unused, _Kernel.strides, _Kernel.numbers_for_tiles, _Kernel.limits, _Kernel.factors,
+        _Kernel.numbers_for_values,
+    )  # fmt: skip
     found = [edit for edits in kinds for kernel in kernels for edit in edits(kernel)]
     return list(dict.fromkeys(found))[:MOST_EDITS]
 
@@ -134,6 +138,26 @@ class _Kernel:
                 if is_size and self._is_computed(other) and not (isinstance(node.op, ast.Mult) and _is_part(other)):
                     yield from self._instead(one, [*self._tiles(node.lineno), *self._variables(node.lineno)])
 
+    def strides(self) -> Iterator[SourceEdit]:
+        """Yields a stride that nothing uses in the place of another, and what a stride may stand for that is no factor
+        of a product."""
+        used = {one.id for one in self.used}
+        for name in (one for one in self.parameters if "stride" in one and one not in used):
+            yield from self._in_places(name, [one for one in self.used if self._is_stride(one)])
+        for node in (one for one in self.nodes if isinstance(one, ast.BinOp)):
+            if not isinstance(node.op, ast.Mult) and (self._is_stride(node.left) or self._is_stride(node.right)):
+                yield from self._with_sign(node, "*")
+                for one in (node.left, node.right):
+                    if self._is_stride(one):
+                        yield from self._instead(one, [it for it in self.parameters if it.isupper()])
+
+    def limits(self) -> Iterator[SourceEdit]:
+        """Yields sizes in the place of a parameter that is no size and is compared with."""
+        for node in (one for one in self.nodes if isinstance(one, ast.Compare)):
+            for one in (node.left, *node.comparators):
+                if isinstance(one, ast.Name) and one.id in self.parameters and one.id.islower():
+                    yield from self._instead(one, [it for it in self.parameters if it.isupper()])
+
     def factors(self) -> Iterator[SourceEdit]:
         for node in (one for one in self.nodes if isinstance(one, ast.BinOp)):
             yield from self._of_products(node)
@@ -143,12 +167,15 @@ class _Kernel:
         parent = self.parents.get(id(node))
         is_first = isinstance(parent, ast.BinOp) and isinstance(parent.op, PRODUCTS) and parent.left is node
         is_name_first = isinstance(node.left, ast.Call | ast.Name)
-        if isinstance(node.op, PRODUCTS) and is_first and is_name_first and node.left.end_lineno == node.right.lineno:
-            line, start = self.lines[node.right.lineno - 1], node.left.end_col_offset or 0
-            old = line[start : node.right.col_offset].decode(errors="replace")
-            if old.strip() in ("*", "/", "//", "%"):
-                for sign in "+-":
-                    yield SourceEdit(node.right.lineno, start, old, old.replace(old.strip(), sign), "operation")
+        if isinstance(node.op, PRODUCTS) and is_first and is_name_first:
+            yield from self._with_sign(node, "+-")
+
+    def _with_sign(self, node: ast.BinOp, signs: str) -> Iterator[SourceEdit]:
+        if node.left.end_lineno == node.right.lineno:
+            start = node.left.end_col_offset or 0
+            old = self.lines[node.right.lineno - 1][start : node.right.col_offset].decode(errors="replace")
+            for sign in signs if old.strip() in SIGNS else ():
+                yield SourceEdit(node.right.lineno, start, old, old.replace(old.strip(), sign), "operation")
 
     def _is_number(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Name) and self.ranks.get(node.id) == 0

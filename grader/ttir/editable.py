@@ -192,12 +192,15 @@ class Editable:
     def is_mistakable(self, site: Site, at: int, value: Value) -> bool:
         """Returns whether a name may well have been written in this place, an operand, for that of a value.
 
-        A name that is used by mistake is used elsewhere too. A parameter that is used elsewhere once, as a stride is,
-        is hardly used twice.
+        A name that is used by mistake is used elsewhere too. The size of a block may be the step of a loop.
         """
-        name, once = site.operands[at], value.is_parameter and self.uses[self.root(value.name)] == 1
+        name = site.operands[at]
         is_name = site.written[at].isidentifier() and self.uses[self.root(name)] > 1
-        return is_name and value.written.isidentifier() and value.name not in self.sizes and not once
+        return is_name and value.written.isidentifier() and (value.name not in self.sizes or site.name == "scf.for")
+
+    def is_used_once(self, value: Value) -> bool:
+        """Returns whether a value is a parameter that is used once. It is hardly used twice, as a stride is."""
+        return value.is_parameter and self.uses[self.root(value.name)] == 1
 
     @cached_property
     def constants(self) -> dict[str, float | int]:

@@ -177,6 +177,8 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
     yield from _other_sums(site, text)
     if site.name in ("tt.load", "tt.store"):
         yield from _masks(site)
+    if site.name == "arith.constant" and site.operation.place.variable:
+        yield from _other_constants(site, text)
     if not site.operation.regions or site.name == "scf.for":
         for at, (operand, type) in enumerate(_of_its_line(site)):
             yield from _numbers(site, at, operand, type, text)
@@ -233,17 +235,30 @@ def _is_square(site: Site) -> bool:
 
 def _numbers(site: Site, at: int, operand: str, type: str, text: Editable) -> Iterator[_One]:
     """Yields other numbers in the place of a constant operand."""
-    held, element = text.constants.get(operand), _element(type)
+    for what, other in _others(operand, type, text):
+        made = _constant(_new(at), _as_text(other, _element(type)), type)
+        yield _one(site, "number", f"{at} {what}", instead(number(other), site.written[at]), *_with_new(site, at, made))
+
+
+def _others(name: str, type: str, text: Editable) -> Iterator[tuple[str, float]]:
+    """Yields other numbers than a constant holds, by what they are: a number that stands for a block size is another
+    one in another text."""
+    held, element = text.constants.get(name), _element(type)
     if held is None or "!tt.ptr" in type or element == "i1":
         return
-    # By what they are, for a number that stands for a block size is another one in another text.
     if element[0] == "i":
         others = {"0": 0, "1": 1, "-1": -1, "less": held - 1, "more": held + 1, "twice": 2 * held}
     else:
         others = {"0": 0.0, "1": 1.0, "-1": -1.0, "lowest": -math.inf}
-    for what, other in others.items():
-        made = _constant(_new(at), _as_text(other, element), type)
-        yield _one(site, "number", f"{at} {what}", instead(number(other), site.written[at]), *_with_new(site, at, made))
+    yield from ((what, other) for what, other in others.items() if other != held)
+
+
+def _other_constants(site: Site, text: Editable) -> Iterator[_One]:
+    """Yields other numbers for a variable that is a number, as before a loop that changes it."""
+    for what, other in _others(site.result, site.result_type, text):
+        line = _constant(site.result, _as_text(other, _element(site.result_type)), site.result_type)
+        variable = site.operation.place.variable
+        yield _one(site, "number", what, f"`{number(other)}` for `{variable}`", line, rank=FAIR)
 
 
 def _masks(site: Site) -> Iterator[_One]:
@@ -299,7 +314,9 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
 
 def _rank(site: Site, at: int, value: Value, text: Editable) -> int:
     is_unused = value.is_parameter and value.name not in text.sizes and not text.uses[value.name]
-    return LIKELY if is_unused or text.is_mistakable(site, at, value) else RARE
+    if not is_unused and not text.is_mistakable(site, at, value):
+        return RARE
+    return FAIR if text.is_used_once(value) else LIKELY
 
 
 def _spread_values(site: Site, at: int, type: str, text: Editable) -> Iterator[_One]:
