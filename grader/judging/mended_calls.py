@@ -285,7 +285,7 @@ def mended(run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial]
         found = search.mended(of_wrong, of_right)
         if len(written) != 1 or found is not None and found.line != written[0].line:
             return None if written else found
-        return found or (None if search.lines else written[0])
+        return found or (None if search.lines - {0} else written[0])  # 0: the kernel or its launch is to blame
     except (NoExactRun, BadText, ChildEnded, MachineFault):  # it only explains: without it the report stands
         return None
 
