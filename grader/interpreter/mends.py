@@ -46,7 +46,7 @@ MOST_SECONDS = 0.1  # of a core for one try, or LONGER than the call takes as it
 LONGER, FEW_STEPS = 4, 1000  # a try may have as many steps as the call LONGER times over, and so many more
 NOTED = 4  # times as long an operation takes whose values are noted
 NEAR, OFF = 14, 1 << 30  # how many values lie between an access and what it is made of; OFF: all other operations
-MOST_FOUND = 24  # of a call that does not tell much
+MOST_FOUND = 12  # of a call that does not tell much
 OF_LARGEST, OF_ITSELF = 1e-9, 1e-6  # how far an exact result may be off: constants of fp32 need it
 NOT_MEANT = (BadText, Unsupported, ArithmeticError, ValueError, LookupError, TypeError, AttributeError, MemoryError)
 
@@ -66,6 +66,7 @@ class Mender:
     spent: int = 0  # work
     most_steps: int = MOST_STEPS  # of a launch
     part: WrongPart | None = None  # with which a try begins
+    suspects: list[list[int]] = field(default_factory=list)  # the kernels of the part, the most likely first
     computed: dict[int, ComputedValues] = field(default_factory=dict)  # by kernel, there or else in the whole call
     _known: dict[tuple, bool] = field(default_factory=dict)  # by what edits do there: whether that is right
 
@@ -83,7 +84,12 @@ class Mender:
             self._choose_part(call)
         self.request = replace(self.request, limit=max(MOST_SECONDS, LONGER * taken))
         accesses = {access for _, access in call.memory.findings()}
-        for mend, is_right in self._tries(asked, accesses, bool(accesses) or call.is_unwritten):
+        tries = (
+            one
+            for at, kernels in enumerate(self.suspects or [list(self.kernels)])
+            for one in self._tries(asked, accesses, bool(accesses) or call.is_unwritten, kernels, launches=at == 0)
+        )
+        for mend, is_right in tries:
             if self.spent > asked.work:
                 out_of_time = True
                 break
@@ -93,8 +99,11 @@ class Mender:
                     break
         return {"mends": [asdict(one) for one in found], "out_of_time": out_of_time, "spent": self.spent}
 
-    def _tries(self, asked: Mending, accesses: set[Operation], may_be_grid: bool) -> Iterator[Tried]:
-        """Yields the edits that are asked for, and what tells whether each makes the call right.
+    def _tries(
+        self, asked: Mending, accesses: set[Operation], may_be_grid: bool, kernels: list[int], launches: bool
+    ) -> Iterator[Tried]:
+        """Yields the edits that are asked for, of these kernels, and of the `launches`; each with what tells whether it
+        makes the call right.
 
         `accesses`: that the memory checker finds fault with. What leads to one of them comes first, then what is
         likely. `may_be_grid`: whether that includes the grid, which leaves no value wrong that is written once.
@@ -107,7 +116,8 @@ class Mender:
             return (keys is None or mend.key in keys) and (asked.lines is None or mend.line in asked.lines)
 
         def in_kernels(level: int, rank: int, nearest: float, farthest: float) -> Iterator[Tried]:
-            for number, one in self.kernels.items():
+            for number in kernels:
+                one = self.kernels[number]
                 for edit in edits(one.editable, level, chosen(number, nearest, farthest)):
                     mend = Mend(f"{number} {edit.key}", edit.kind, edit.line, edit.words, level)
                     if edit.rank == rank and is_wanted(mend) and not (keys is None and edit.is_idle):
@@ -123,10 +133,11 @@ class Mender:
             return sorted((of for of, one in far.items() if nearest <= one < farthest), key=far.__getitem__)
 
         def in_launches(kind: str) -> Iterator[Tried]:
-            if keys is not None and not any(key.startswith(LAUNCH) for key in keys):
+            if not launches or keys is not None and not any(key.startswith(LAUNCH) for key in keys):
                 return
+            meant = {(line, name) for line, name in asked.meant}
             for mend, recorded in _launch_edits(self.recorded, kind):
-                if is_wanted(mend):
+                if is_wanted(mend) and not (mend.kind == "argument" and _changed(mend) <= meant):
                     yield mend, partial(self._is_right_launched, recorded)
 
         def likely(nearest: float, farthest: float) -> Iterator[Tried]:
@@ -162,6 +173,13 @@ class Mender:
                 costs[part] = alone.steps + alone.lanes // LANES
             self._spend(alone)
         self.part = min(costs, key=costs.__getitem__, default=None)
+        if self.part is not None:
+            of_part = {call.ran[number].kernel for number in self.part.launches}
+            cleared = call.cleared(self.expected)
+            numbers = [number for number, one in self.kernels.items() if one.kernel in of_part]
+            by_doubt = [[one for one in numbers if (self.kernels[one].kernel in cleared) == is_cleared]
+                        for is_cleared in (False, True)]  # fmt: skip
+            self.suspects = [one for one in by_doubt if one]
         self.computed = {number: ComputedValues(one.kernel.module) for number, one in self.kernels.items()}
         noted = self._call(part=self.part)
         noted.computed = {self.kernels[number].kernel: values for number, values in self.computed.items()}
@@ -265,6 +283,15 @@ def _array(spec: TensorSpec, blob: bytes) -> np.ndarray:
 # ---- a try -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Ran:
+    """A launch: the buffers that it was given, and those where it stored."""
+
+    kernel: ReadyKernel
+    given: set[Buffer]
+    stored: set[Buffer]
+
+
 class TriedCall(InterpretedCall):
     """A call that is carried out to see whether it is right, and for nothing else. `part`: all that is of interest.
     `computed`: notes what kernels compute."""
@@ -277,7 +304,7 @@ class TriedCall(InterpretedCall):
     def is_right(self, expected: dict[str, np.ndarray], to_its_end: bool = False) -> bool:
         """`to_its_end`: also after the memory checker has found fault with it."""
         self._begin()
-        self.ran: list[tuple[set[Buffer], set[Buffer]]] = []  # of each launch: what it was given, and where it stored
+        self.ran: list[_Ran] = []
         if not to_its_end:
             self.memory.reports = _FirstReport()
         if self._carried_out() is not None or self.broken or self.overflows or self.memory.findings():
@@ -296,7 +323,7 @@ class TriedCall(InterpretedCall):
             return [self._part(first.turn[0] - 1, *sorted(set(programs)))]
         for name, result in self._results().items():
             buffer, view = self.buffers[result.buffer], view_of(result)
-            launches = [number for number, (_, stored) in enumerate(self.ran) if buffer in stored]
+            launches = [number for number, one in enumerate(self.ran) if buffer in one.stored]
             if len(launches) == 1 and name in expected and tuple(view.shape) == expected[name].shape:
                 is_wrong = ~alike(buffer.read(view).view(result.dtype), expected[name])
                 wrong = some_of(self.memory.writers_of(buffer, view)[is_wrong], buffer.last_grid)
@@ -308,11 +335,30 @@ class TriedCall(InterpretedCall):
         """Returns these programs of a launch, and the launches whose results it may load."""
         needed, launches = set[Buffer](), [launch]
         for number in range(launch, -1, -1):
-            given, stored = self.ran[number]
-            if number == launch or stored & needed:
-                needed |= given
+            ran = self.ran[number]
+            if number == launch or ran.stored & needed:
+                needed |= ran.given
                 launches.append(number)
         return WrongPart(launch, programs, frozenset(launches))
+
+    def cleared(self, expected: dict[str, np.ndarray]) -> set[ReadyKernel]:
+        """Returns the kernels that a right result came from: they are hardly wrong."""
+        right = {
+            self.buffers[result.buffer] for name, result in self._results().items() if self._is_right(name, expected)
+        }
+        found = set()
+        for at, one in enumerate(self.ran):
+            led_to = set(one.stored)
+            for later in self.ran[at + 1 :]:
+                if later.given & led_to:
+                    led_to |= later.stored
+            if led_to & right:
+                found.add(one.kernel)
+        return found
+
+    def _is_right(self, name: str, expected: dict[str, np.ndarray]) -> bool:
+        result = self._results()[name]
+        return name in expected and self._is(expected[name], result)
 
     def _results(self) -> dict[str, PlannedView]:
         request = self.request
@@ -327,7 +373,7 @@ class TriedCall(InterpretedCall):
         if self.part is None:
             self.is_unwritten = bool((writers == -1).any())
             return not self.is_unwritten and bool(alike(buffer.read(view).view(result.dtype), expected).all())
-        if buffer not in self.ran[-1][1]:
+        if buffer not in self.ran[-1].stored:
             return True
         is_mine = self.part.wrote(writers, buffer.last_grid)
         return bool(alike(buffer.read(view).view(result.dtype), expected)[is_mine].all())
@@ -347,7 +393,7 @@ class TriedCall(InterpretedCall):
         programs = part.numbers(grid) if part is not None and is_last else self._order(grid)
         run_launch(kernel, batch, arguments, programs, self.computed.get(kernel))
         given = {one.buffer for one in self.memory.arguments if one is not None}
-        self.ran.append((given, set(self.memory.stored)))
+        self.ran.append(_Ran(kernel, given, set(self.memory.stored)))
 
 
 class _Reported(Exception):
@@ -456,6 +502,12 @@ def _leading_to(accesses: set[Operation], module: Module) -> dict[Operation, int
 
 
 # ---- edits of a launch -----------------------------------------------------------------------------------------------
+
+
+def _changed(mend: Mend) -> set[tuple[int, str]]:
+    """Returns the parameters whose arguments an edit changes, each with the launch's line."""
+    *_, name, and_or_is, other = mend.key.split()
+    return {(mend.line, one) for one in ((name, other) if and_or_is == "and" else (name,))}
 
 
 def _launches(recorded: RecordedCall) -> list[PlannedLaunch]:

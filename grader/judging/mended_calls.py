@@ -24,7 +24,7 @@ from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import UNJUDGED
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.source_edits import source_edits
-from grader.submission.text import factors, given_by_name
+from grader.submission.text import factors
 from grader.submission.tuning_lines import line_of_grid
 from grader.ttir.exact_text import NoExactRun
 from grader.ttir.module import BadText
@@ -227,8 +227,7 @@ class _Search:
         counted = (
             mend
             for mend in reply.mends
-            if (mend.kind not in doubtful or mend.kind == "number" and self._has_number(mend.line))
-            and not self._is_meant(mend)
+            if mend.kind not in doubtful or mend.kind == "number" and self._has_number(mend.line)
         )
         mends = [replace(mend, line=self._line_of(mend, call)) for mend in counted]
         return [mend for mend in mends if mend.line not in self.run.given_lines and (not lines or mend.line in lines)]
@@ -237,14 +236,6 @@ class _Search:
         """Returns whether a line writes a number, which another may stand for."""
         nodes = (node for node in ast.walk(self.run.submission.tree) if isinstance(node, ast.Constant))
         return any(node.lineno == line and type(node.value) in (int, float) for node in nodes)
-
-    def _is_meant(self, mend: Mend) -> bool:
-        """Returns whether a launch gives what a mend changes to the parameters of the same names."""
-        if mend.kind != "argument":
-            return False
-        *_, name, and_or_is, other = mend.key.split()
-        changed = {name, other} if and_or_is == "and" else {name}
-        return changed <= given_by_name(self.run.submission.tree, mend.line)
 
     def _line_of(self, mend: Mend, call: _Call) -> int:
         """Returns the line of a mend; 0 where it is not known.

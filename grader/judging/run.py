@@ -36,7 +36,7 @@ from grader.processes.front_end_process import FrontEnd
 from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import SubmissionProcess
 from grader.processes.where import Where
-from grader.submission.text import Submission, read_submission, submission_of
+from grader.submission.text import Submission, given_by_name, read_submission, submission_of
 from grader.ttir.exact_text import NoExactRun, Why
 from grader.ttir.kernel_facts import KernelFacts
 from grader.ttir.parser import parse
@@ -345,7 +345,9 @@ class Run:
             spec, data = spec_and_bytes(name, ref.clone(memory_format=torch.contiguous_format), len(blob))
             expected.append(spec)
             blob += data
-        mending = Mending(expected, work, keys, lines, first_is_enough)
+        tree, launches = self.submission.tree, recorded.call.launches(trial.config)
+        meant = [(one.line, name) for one in launches for name in sorted(given_by_name(tree, one.line))]
+        mending = Mending(expected, work, keys, lines, first_is_enough, meant)
         request = self._request(trial, recorded, specs, mending=mending, **options)
         return self._asked_exactly(replace(request, limit=MENDING_LIMIT), blob)
 

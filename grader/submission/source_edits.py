@@ -163,12 +163,13 @@ class _Kernel:
             yield from self._of_products(node)
 
     def _of_products(self, node: ast.BinOp) -> Iterator[SourceEdit]:
-        """Yields a sum in the place of the first of several factors: the sign that stands there binds more."""
+        """Yields a sum in the place of the first of several factors: the sign that stands there binds more. A place
+        among tiles, as in `number // columns % rows`, is no such product."""
         parent = self.parents.get(id(node))
-        is_first = isinstance(parent, ast.BinOp) and isinstance(parent.op, PRODUCTS) and parent.left is node
-        is_name_first = isinstance(node.left, ast.Call | ast.Name)
-        if isinstance(node.op, PRODUCTS) and is_first and is_name_first:
-            yield from self._with_sign(node, "+-")
+        if isinstance(parent, ast.BinOp) and parent.left is node and isinstance(node.left, ast.Call | ast.Name):
+            are_products = isinstance(node.op, PRODUCTS) and isinstance(parent.op, PRODUCTS)
+            if are_products and any(isinstance(one, ast.Mult) for one in (node.op, parent.op)):
+                yield from self._with_sign(node, "+-")
 
     def _with_sign(self, node: ast.BinOp, signs: str) -> Iterator[SourceEdit]:
         if node.left.end_lineno == node.right.lineno:
