@@ -72,12 +72,14 @@ class _Kernel:
         for node in sorted(self.nodes, key=lambda one: getattr(one, "lineno", 0)):
             if isinstance(node, ast.Assign | ast.For):
                 target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                value = node.value if isinstance(node, ast.Assign) else node.iter
+                value = node.value if isinstance(node, ast.Assign) else ast.Constant(0)  # a number of the range
                 targets, values = getattr(target, "elts", [target]), getattr(value, "elts", [value])
-                for at, name in enumerate(one for one in targets if isinstance(one, ast.Name)):
-                    if len(values) == len(targets) and (rank := self._rank(values[at])) is not None:
-                        self.ranks.setdefault(name.id, 0 if isinstance(node, ast.For) else rank)
-                    self.made.setdefault(name.id, []).append(node)
+                for at, name in enumerate(targets):
+                    if isinstance(name, ast.Name):
+                        rank = self._rank(values[at]) if len(values) == len(targets) else None
+                        self.made.setdefault(name.id, []).append(node)
+                        if rank is not None:
+                            self.ranks.setdefault(name.id, rank)
 
     def _rank(self, node: ast.AST) -> int | None:
         """Returns how many axes a value has; None where the text does not tell."""
