@@ -388,7 +388,7 @@ class TriedCall(InterpretedCall):
                 yield step
 
     def _run(self, kernel: ReadyKernel, batch: Batch, arguments: list[Any], grid: tuple[int, ...]) -> None:
-        part, batch.most_steps = self.part, self.most_steps
+        part, batch.most_steps, batch.checks_offsets = self.part, self.most_steps, self.part is None
         is_last = part is not None and self.number == part.launch
         programs = part.numbers(grid) if part is not None and is_last else self._order(grid)
         run_launch(kernel, batch, arguments, programs, self.computed.get(kernel))

@@ -50,7 +50,7 @@ def source_edits(tree: ast.Module, source: bytes) -> list[SourceEdit]:
     kinds: tuple[Callable[[_Kernel], Iterator[SourceEdit]], ...]
     kinds = (
         _Kernel.unused, _Kernel.strides, _Kernel.numbers_for_tiles, _Kernel.limits, _Kernel.factors,
-        _Kernel.numbers_for_values,
+        _Kernel.numbers_for_values, _Kernel.repeated_strides,
     )  # fmt: skip
     found = [edit for edits in kinds for kernel in kernels for edit in edits(kernel)]
     return list(dict.fromkeys(found))[:MOST_EDITS]
@@ -152,6 +152,13 @@ class _Kernel:
                 for one in (node.left, node.right):
                     if self._is_stride(one):
                         yield from self._instead(one, [it for it in self.parameters if it.isupper()])
+
+    def repeated_strides(self) -> Iterator[SourceEdit]:
+        """Yields sizes in the place of a stride that is used twice: it is used once, as a rule."""
+        sizes = [one for one in self.parameters if one.isupper() and not one.startswith("BLOCK")]
+        for used in (one for one in self.used if self._is_stride(one)):
+            if sum(one.id == used.id for one in self.used) == 2:
+                yield from self._instead(used, sizes)
 
     def limits(self) -> Iterator[SourceEdit]:
         """Yields sizes in the place of a parameter that is no size and is compared with."""

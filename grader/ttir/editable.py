@@ -198,9 +198,9 @@ class Editable:
         is_name = site.written[at].isidentifier() and self.uses[self.root(name)] > 1
         return is_name and value.written.isidentifier() and (value.name not in self.sizes or site.name == "scf.for")
 
-    def is_used_once(self, value: Value) -> bool:
-        """Returns whether a value is a parameter that is used once. It is hardly used twice, as a stride is."""
-        return value.is_parameter and self.uses[self.root(value.name)] == 1
+    def is_used_stride(self, value: Value) -> bool:
+        """Returns whether a value is by its name a stride, and is used: it is hardly used twice."""
+        return value.is_parameter and "stride" in value.written and self.uses[self.root(value.name)] > 0
 
     @cached_property
     def constants(self) -> dict[str, float | int]:

@@ -316,7 +316,7 @@ def _rank(site: Site, at: int, value: Value, text: Editable) -> int:
     is_unused = value.is_parameter and value.name not in text.sizes and not text.uses[value.name]
     if not is_unused and not text.is_mistakable(site, at, value):
         return RARE
-    return FAIR if text.is_used_once(value) else LIKELY
+    return FAIR if text.is_used_stride(value) else LIKELY
 
 
 def _spread_values(site: Site, at: int, type: str, text: Editable) -> Iterator[_One]:
