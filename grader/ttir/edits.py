@@ -254,11 +254,11 @@ def _others(name: str, type: str, text: Editable) -> Iterator[tuple[str, float]]
 
 
 def _other_constants(site: Site, text: Editable) -> Iterator[_One]:
-    """Yields other numbers for a variable that is a number, as before a loop that changes it."""
+    """Yields other numbers for one that a variable is, or is made of, as before a loop that changes it."""
+    held = text.constants.get(site.result, 0)
     for what, other in _others(site.result, site.result_type, text):
         line = _constant(site.result, _as_text(other, _element(site.result_type)), site.result_type)
-        variable = site.operation.place.variable
-        yield _one(site, "number", what, f"`{number(other)}` for `{variable}`", line, rank=FAIR)
+        yield _one(site, "number", what, instead(number(other), number(held)), line, rank=FAIR)
 
 
 def _masks(site: Site) -> Iterator[_One]:
