@@ -137,6 +137,8 @@ class Mender:
                 return
             meant = {(line, name) for line, name in asked.meant}
             for mend, recorded in _launch_edits(self.recorded, kind):
+                if kind == "grid" and self._has_fewer(recorded):
+                    continue
                 if is_wanted(mend) and not (mend.kind == "argument" and _changed(mend) <= meant):
                     yield mend, partial(self._is_right_launched, recorded)
 
@@ -216,6 +218,15 @@ class Mender:
             of_part = self.part is None or self._is_right(recorded=recorded, part=self.part)
             self._known[done] = of_part and self._is_right(recorded=recorded)
         return self._known[done]
+
+    def _has_fewer(self, recorded: RecordedCall) -> bool:
+        """Returns whether a kernel that asks for the size of its grid has fewer programs: it is right with any grid, or
+        with none, and one program meets no other."""
+        return any(
+            math.prod(now.grid) < math.prod(was.grid) and now.kernel in self.kernels
+            and self.kernels[now.kernel].has_grid_size
+            for was, now in zip(_launches(self.recorded), _launches(recorded))
+        )  # fmt: skip
 
     def _keeps_part(self, recorded: RecordedCall) -> bool:
         """Returns whether another grid leaves the programs of the wrong part as they are."""

@@ -97,8 +97,8 @@ class _Call:
     @cached_property
     def ones(self) -> set[str]:
         """The parameters of kernels that are 1 in this call: the compiler leaves out products with them."""
-        steps = self.run.recorded_call(self.trial, self.inputs).call.steps
-        constants = [step.constants for step in steps if isinstance(step, PlannedLaunch)]
+        launches = self.run.recorded_call(self.trial, self.inputs).call.launches(self.trial.config)
+        constants = [launch.constants for launch in launches]
         return {name for by_name in constants for name, value in by_name.items() if value == "1"}
 
     @cached_property
@@ -247,8 +247,10 @@ class _Search:
         if mend.kind == "grid" and (line := line_of_grid(tree, mend.line)):
             self.launches[line] = mend.line
             return line
-        if mend.kind == "more" and mend.words.rpartition(" ")[2].strip("`") in factors(tree, mend.line, call.ones):
-            return 0
+        if mend.kind == "more":
+            named, brought = factors(tree, mend.line, call.ones), mend.key.split()[-1]
+            if mend.words.rpartition(" ")[2].strip("`") in named or named and "stride" not in brought:
+                return 0
         return mend.line
 
 

@@ -119,8 +119,8 @@ class _Kernel:
                 yield from self._instead(node.value, self._tiles(node.lineno))
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
                 if self._is_stride(node.left) and self._is_stride(node.right):
-                    yield from self._instead(node.left, self._tiles(node.lineno))
-                    yield from self._instead(node.right, self._tiles(node.lineno))
+                    for one in (node.left, node.right):
+                        yield from self._instead(one, self._variables(node.lineno))
             elif isinstance(node, ast.Call):
                 yield from self._without_axis(node)
 

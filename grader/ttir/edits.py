@@ -15,6 +15,7 @@ from grader.ttir.editable import SPREADS, Change, Editable, Site, Value
 from grader.ttir.written import instead, number, written
 
 OF_FLOATS = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf")
+REMAINDER = "arith.remf"  # of floats: what no kernel means
 OF_NUMBERS = ("arith.addi", "arith.subi", "arith.muli", "arith.divsi", "arith.remsi")
 LARGEST = (("arith.maxnumf", "arith.minnumf"), ("arith.maxsi", "arith.minsi"))
 OF_THE_GRID = ("tt.get_program_id", "tt.get_num_programs")
@@ -33,7 +34,7 @@ SUMS = {"i": (OF_NUMBERS[:2], OF_NUMBERS[2:]), "f": (OF_FLOATS[:2], OF_FLOATS[2:
 HAND_ON = (*SPREADS, "scf.yield", "tt.reduce.return")
 FLAGS = {"arith.addi": "overflowFlags = #arith.overflow<none>", "arith.addf": "fastmath = #arith.fastmath<none>"}
 FLAGS |= dict.fromkeys(("arith.subi", "arith.muli"), FLAGS["arith.addi"])
-FLAGS |= dict.fromkeys((*OF_FLOATS, *LARGEST[0], *chain(*FUNCTIONS)), FLAGS["arith.addf"])
+FLAGS |= dict.fromkeys((*OF_FLOATS, REMAINDER, *LARGEST[0], *chain(*FUNCTIONS)), FLAGS["arith.addf"])
 LIKELY, FAIR, RARE = 0, 1, 2  # how likely a mistake is that an edit takes back
 LESS = 2  # predicate of arith.cmpi: below, signed
 MOST_MASKS = 200  # of one access
@@ -168,7 +169,7 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
                 words = instead(site.written[at], written(site.name, site.written, attributes))
                 yield _One("less", str(at), words, Change(site, (), operand))
     for family in OF_FOLDS if site.is_in_a_fold else FAMILIES:
-        for other in family if site.name in family else ():
+        for other in family if site.name in family or site.name == REMAINDER and family is OF_FLOATS else ():
             if other != site.name:
                 yield _one(site, "operation", other, _anew(site, other), _with_name(site, other), rank=FAIR)
     if site.name in ORDERED and site.types and site.types[0] == site.types[1]:
