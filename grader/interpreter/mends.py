@@ -46,7 +46,7 @@ MOST_SECONDS = 0.1  # of a core for one try, or LONGER than the call takes as it
 LONGER, FEW_STEPS = 4, 1000  # a try may have as many steps as the call LONGER times over, and so many more
 NOTED = 4  # times as long an operation takes whose values are noted
 NEAR, OFF = 14, 1 << 30  # how many values lie between an access and what it is made of; OFF: all other operations
-MOST_FOUND = 12  # of a call that does not tell much
+MOST_FOUND = 24  # of a call that does not tell much
 OF_LARGEST, OF_ITSELF = 1e-9, 1e-6  # how far an exact result may be off: constants of fp32 need it
 NOT_MEANT = (BadText, Unsupported, ArithmeticError, ValueError, LookupError, TypeError, AttributeError, MemoryError)
 
@@ -97,7 +97,9 @@ class Mender:
                 found.append(mend)
                 if len(found) == (1 if asked.first_is_enough else MOST_FOUND):
                     break
-        return {"mends": [asdict(one) for one in found], "out_of_time": out_of_time, "spent": self.spent}
+        is_cut = len(found) == MOST_FOUND and asked.keys is None
+        told = [asdict(one) for one in found]
+        return {"mends": told, "out_of_time": out_of_time, "is_cut": is_cut, "spent": self.spent}
 
     def _tries(
         self, asked: Mending, accesses: set[Operation], may_be_grid: bool, kernels: list[int], launches: bool
@@ -150,6 +152,7 @@ class Mender:
         if may_be_grid:
             yield from in_launches("grid")
             yield from in_launches("pointer")
+        yield from in_launches("one")
         for level in (0, 1):
             yield from in_kernels(level, RARE, 0, NEAR)
         yield from likely(NEAR, math.inf)
@@ -526,10 +529,17 @@ def _launches(recorded: RecordedCall) -> list[PlannedLaunch]:
 
 
 def _launch_edits(recorded: RecordedCall, kind: str) -> Iterator[tuple[Mend, RecordedCall]]:
-    """Yields the edits of launches, and the call with each. `kind`: "grid", or "pointer" or "number" for arguments."""
+    """Yields the edits of launches, and the call with each. `kind`: "grid", or "pointer", "one" or "number" for
+    arguments."""
     for at, step in enumerate(recorded.steps):
         if isinstance(step, PlannedLaunch):
-            found = _grids(step) if kind == "grid" else _arguments(step, kind == "pointer")
+            found = (
+                _grids(step)
+                if kind == "grid"
+                else _ones(step)
+                if kind == "one"
+                else _arguments(step, kind == "pointer")
+            )
             if kind == "pointer":
                 found = chain(_other_tensors(step, recorded), found)
             for key, words, other in found:
@@ -573,13 +583,18 @@ def _sizes(step: PlannedLaunch) -> dict[str, int]:
     return {name: int(value) for name, value in step.constants.items() if value.isdecimal()}
 
 
-def _arguments(step: PlannedLaunch, pointers: bool) -> Iterator[tuple[str, str, PlannedLaunch]]:
-    """Yields keys, words, and launches: two arguments of a type exchanged, or one in the other's place as well, or a 1,
-    the stride that is no argument of the kernel where others give it too."""
+def _ones(step: PlannedLaunch) -> Iterator[tuple[str, str, PlannedLaunch]]:
+    """Yields keys, words, and launches: a 1 for a number, the stride that is no argument of the kernel where others
+    give it too."""
     for at, one in enumerate(step.parameters):
-        if not pointers and one.type.startswith("i") and one.number != 1:
+        if one.type.startswith("i") and one.number != 1:
             changed = [*step.parameters[:at], replace(one, value="1"), *step.parameters[at + 1 :]]
             yield f"{one.name} is 1", f"for `{one.name}` the number 1", replace(step, parameters=changed)
+
+
+def _arguments(step: PlannedLaunch, pointers: bool) -> Iterator[tuple[str, str, PlannedLaunch]]:
+    """Yields keys, words, and launches: two arguments of a type exchanged, or one in the other's place as well."""
+    for at, one in enumerate(step.parameters):
         for other_at, other in enumerate(step.parameters):
             if (
                 one.type != other.type

@@ -119,6 +119,7 @@ class _Search:
     work: int
     launches: dict[int, int] = field(default_factory=dict)
     lines: set[int] = field(default_factory=set)  # of what was found
+    is_cut: bool = False  # the last call did not tell much, and more edits may mend it
 
     def mended(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> Mended | None:
         mends: list[Mend] = []
@@ -167,7 +168,7 @@ class _Search:
         calls = [call for group in groups for call in group]
         others = [call for group in right.values() for call in group]
         source, found = self.run.submission.source, dict[int, Mended]()
-        if len(calls) + len(others) < BY_NO_CHANCE:
+        if not calls or len(calls) + len(others) < BY_NO_CHANCE:
             return []
         for edit in source_edits(self.run.submission.tree, source):
             if edit.line not in self.run.given_lines and edit.line not in found:
@@ -193,20 +194,23 @@ class _Search:
         refuted = wrong  # the first one tells the edits
         for _ in range(FIRSTS):
             first, *others = refuted
-            found = self._of(first, known)
+            found, self.is_cut = self._of(first, known), False
             if not found:
                 found = self._mends(
                     first, int(OF_FIRST * self.work), lines=lines, first_is_enough=len(lines or ()) == 1
                 )
+            telling, is_cut = first, self.is_cut
             for call in others:
                 before, found = found, self._of(call, found)
-                if before and not found:  # this one tells more
-                    refuted = [call, *(one for one in refuted if one is not call)]
+                telling = call if len(found) < len(before) else telling
+                if before and not found:
                     break
             else:
-                for call in right:
-                    found = self._of(call, found)
-                return self._of(first, found, order="reverse", fill="zero")
+                if not is_cut:
+                    for call in right:
+                        found = self._of(call, found)
+                    return self._of(first, found, order="reverse", fill="zero")
+            refuted = [telling, *(one for one in refuted if one is not telling)]  # this one tells more
         return []
 
     def _of(self, call: _Call, mends: list[Mend], **options) -> list[Mend]:
@@ -220,6 +224,7 @@ class _Search:
             asked["lines"] = sorted({*lines, *(self.launches[one] for one in lines if one in self.launches)})
         reply = self.run.mends(call.trial, call.inputs, call.results, min(most, self.work), **asked)
         self.work -= reply.spent
+        self.is_cut = reply.is_cut
         if reply.out_of_time and "keys" in asked:  # those that were not tried are neither mends nor none
             raise _NoTime
         # Operations more come last: one less, or a number as 0, may do for one that was not tried.
