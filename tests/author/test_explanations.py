@@ -43,7 +43,7 @@ def test_mistakes_in_kernels_of_other_designs(id, least):
     assert found[WRONG] == 0
 
 
-@pytest.mark.parametrize(("id", "least", "most"), [("02_strided_blocks", 4, 1), ("07_row_sum", 6, 0)])
+@pytest.mark.parametrize(("id", "least", "most"), [("02_strided_blocks", 4, 0), ("07_row_sum", 8, 0)])
 def test_edits_that_nobody_foresaw(id, least, most):
     found = counts(list(unforeseen(FOLDERS[id], seed=1)))
     assert found[RIGHT] >= least
