@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -37,7 +38,8 @@ class ProofChoice:
         """Yields the proofs of an exercise, each with its way. `first`: known first tests, by the name of a proof."""
         numbers = random.Random(None if self.seed is None else f"{self.seed} {id}")
         if not (self.whole or self.compares):
-            proofs = self._some(proofs, numbers)
+            proofs = self._some(proofs, numbers, first)
+        usual = _usual_first_tests(proofs, first)
         shuffled = numbers.sample(proofs, len(proofs))
         by_pytest = [next((one for one in shuffled if one.kind == kind), None) for kind in BY_PYTEST]
         for proof in proofs:
@@ -50,23 +52,42 @@ class ProofChoice:
                     by_pytest=proof in by_pytest and not (self.first_tests and proof.kind == "mutant"),
                     all_drawn=self.whole,
                     half=f"{numbers.random()} {_text_of_grader()}" if self.of_each and proof.kind == "accepted" else "",
-                    first_tests=() if in_order else first.get(proof.name, ()),
+                    first_tests=() if in_order else first.get(proof.name, usual if proof.by_operator else ()),
                     finds_first_tests=self.first_tests and not proof.by_operator,
                 ),
             )
 
-    def _some(self, proofs: list[Proof], numbers: random.Random) -> list[Proof]:
+    def _some(self, proofs: list[Proof], numbers: random.Random, first: dict[str, tuple[str, ...]]) -> list[Proof]:
         """Returns the proofs without the mutants that are not drawn."""
         left_out = set[Proof]()
         if self.of_each:
             numbers = random.Random(f"{numbers.random()} {_text_of_grader()}")
+        mutants = [one for one in proofs if one.kind == "mutant"]
+        drawn = numbers.sample(mutants, len(mutants))
+        if self.of_each:
+            drawn = _by_first_tests(drawn, first, numbers)
         for by_operator, most in (
             (True, BY_OPERATORS_OF_EACH if self.of_each else BY_OPERATORS),
             (False, STATED_OF_EACH if self.of_each else len(proofs)),
         ):
-            mutants = [one for one in proofs if one.kind == "mutant" and one.by_operator == by_operator]
-            left_out |= {*mutants} - {*numbers.sample(mutants, min(len(mutants), most))}
+            left_out |= {*[one for one in drawn if one.by_operator == by_operator][most:]}
         return [one for one in proofs if one not in left_out]
+
+
+def _usual_first_tests(proofs: list[Proof], first: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Returns the first tests that most of these mutants have; () where none has any. Most mutants that operators make,
+    whose first tests nobody looks for, are rejected by these as well."""
+    known = Counter(first[one.name] for one in proofs if one.kind == "mutant" and one.name in first)
+    return known.most_common(1)[0][0] if known else ()
+
+
+def _by_first_tests(mutants: list[Proof], first: dict[str, tuple[str, ...]], numbers: random.Random) -> list[Proof]:
+    """Returns the mutants in another order, in which those stand together that the same test rejects first: what the
+    exercise's mistakes give in a call of it is computed once for all of them."""
+    by_test: dict[str, list[Proof]] = defaultdict(list)
+    for one in mutants:
+        by_test[first.get(one.name, (one.name,))[-1]].append(one)
+    return [one for test in numbers.sample(list(by_test), len(by_test)) for one in by_test[test]]
 
 
 @functools.cache

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from grader.classroom.handin import OF_NBGRADER
-from grader.classroom.names import Names, Owner, Person, is_of_platform, submitters
+from grader.classroom.names import GRADESCOPE, Names, Owner, Person, is_of_platform, submitters
 from grader.classroom.sent_files import MOST_BYTES, File
 from grader.wire.printable import is_steering
 
 MOST_NAMED = 3  # paths of a hand-in at several places
+NOWHERE = PurePosixPath()
+LIST_OF_STUDENTS = "submission_metadata.yml"  # of Gradescope's export
+SENT_AS = (".py", ".ipynb", ".zip")
 FEWEST_STUDENTS = 2  # whose folders show that the one around them is nobody's
 
 
@@ -54,8 +57,16 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
 
     Raises ClickException where Gradescope's list of students cannot be read.
     """
-    found = Sorted(around=_around(files, names))
-    kept = {file: _below(file.path, found.around) for file in files}
+    around = _around(files, names)
+    found = Sorted(around="" if around == NOWHERE else str(around))
+    beside = [file for file in files if around != NOWHERE and around not in file.path.parents]
+    found.ignored += [f"{one.path}: it lies beside {around}, where the students' folders are" for one in beside]
+    kept = {file: _below(file.path, around) for file in files if file not in beside}
+    found.ignored += [
+        f"{one}: Gradescope's folders seem to lie there, and others beside it. If it is no student's, unpack the "
+        "export, and name that folder instead."
+        for one in sorted(gradescopes_folders(kept.values())) if not all(map(names.is_folder, one.parts))
+    ]  # fmt: skip
     by_folder = submitters(replace(file, path=path) for file, path in kept.items())
     owned: list[tuple[File, Owner, str]] = []
     for file, path in kept.items():
@@ -122,22 +133,59 @@ def why_not(one: Sent) -> str:
     return f"{one.file.path}: {one.file.problem or 'no .py file or notebook of an exercise is called so'}"
 
 
-def _around(files: Iterable[File], names: Names) -> str:
-    """Returns the only outermost folder where it is no student's, and the folders in it are those of students."""
+def _around(files: Iterable[File], names: Names) -> PurePosixPath:
+    """Returns the folder that lies around those of the students and is no student's; NOWHERE where there is none, or
+    where each file tells by itself whose it is."""
     paths = [file.path for file in files if not file.path.is_absolute()]
+    root = _of_gradescope(paths, names)
+    return _alone(paths, names) if root is None else root
+
+
+def _of_gradescope(paths: Sequence[PurePosixPath], names: Names) -> PurePosixPath | None:
+    """Returns the folder of Gradescope's export, whatever lies around it; None where there is none, or it may be a
+    student's."""
+    roots = gradescopes_folders(paths)
+    root = next(iter(roots), NOWHERE)
+    if len(roots) != 1 or all(map(names.is_folder, root.parts)) or any(_may_send(one, names) for one in root.parts):
+        return None
+    return None if any(root not in path.parents and path.suffix.lower() in SENT_AS for path in paths) else root
+
+
+def gradescopes_folders(paths: Iterable[PurePosixPath]) -> set[PurePosixPath]:
+    """Returns the folders that hold several named as Gradescope names those of students, or one and its list."""
+    held: dict[PurePosixPath, set[str]] = defaultdict(set)
+    for path in paths:
+        named = [bool(GRADESCOPE.fullmatch(part)) for part in path.parts[:-1]]
+        at = named.index(True) if any(named) else len(named) if path.name == LIST_OF_STUDENTS else -1
+        if at >= 0:
+            held[PurePosixPath(*path.parts[:at])].add(path.parts[at])
+    return {root for root, inner in held.items() if len(inner) >= FEWEST_STUDENTS}
+
+
+def _may_send(folder: str, names: Names) -> bool:
+    """Returns whether a folder, or a zip, may be what a student sent."""
+    whose = any(names.known(part.strip()) for part in (folder, *folder.split("+")))
+    is_zip = folder.lower().endswith(".zip") and not names.is_folder(folder[: -len(".zip")])
+    return whose or is_zip or is_of_platform(folder)
+
+
+def _alone(paths: Sequence[PurePosixPath], names: Names) -> PurePosixPath:
+    """Returns the only outermost folder where it is no student's, and the folders in it are those of students, or one
+    folder alone around these; NOWHERE where it is not so."""
     tops = {path.parts[0] for path in paths if len(path.parts) > 1} | {"" for path in paths if len(path.parts) == 1}
     top = tops.pop() if len(tops) == 1 else ""
-    if not top or names.is_folder(top) or is_of_platform(top) or top.lower().endswith(".zip"):
-        return ""
-    if any(names.known(part.strip()) for part in (top, *top.split("+"))):
-        return ""
+    if not top or names.is_folder(top) or _may_send(top, names):
+        return NOWHERE
     inner = {path.parts[1] for path in paths if len(path.parts) > 2}  # noqa: PLR2004
     students = [each for each in inner if is_of_platform(each) or names.known(each)]
-    return top if len(students) >= FEWEST_STUDENTS else ""
+    if len(students) >= FEWEST_STUDENTS:
+        return PurePosixPath(top)
+    deeper = _alone([PurePosixPath(*path.parts[1:]) for path in paths], names)
+    return top / deeper if deeper.parts else NOWHERE
 
 
-def _below(path: PurePosixPath, around: str) -> PurePosixPath:
-    return PurePosixPath(*path.parts[1:]) if around else path
+def _below(path: PurePosixPath, around: PurePosixPath) -> PurePosixPath:
+    return path.relative_to(around) if around in path.parents else path
 
 
 def _places(owned: list[tuple[File, Owner, str]], names: Names) -> dict[File, tuple[str, ...]]:

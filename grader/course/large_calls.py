@@ -34,7 +34,7 @@ from grader.course.promise import (
 )
 from grader.numerics import layouts
 from grader.numerics.arguments import DataOrNumber
-from grader.numerics.data_sets import Data, normal, seed_for
+from grader.numerics.data_sets import Data, normal, seed_for, subnormal
 from grader.numerics.layouts import Layout
 
 # Other layouts are of COMPACT, not transposed: where a size is 1, the stride along it would be so long that offsets of
@@ -91,8 +91,13 @@ def _calls(promise: StatedPromise, numbers: random.Random) -> Iterator[DrawnCall
             continue
         kinds = {argument: numbers.sample(of.values, len(of.values)) for argument, of in promise.arguments.items()}
         own = max(len(kinds[argument]) for argument, of in promise.arguments.items() if _has(of, name))
-        # A size that it is multiplied with has each of a few values once: a rule of the file may be for groups of 2.
-        for turn in range(MOST_KINDS if _factors_with(promise, name) else min(MOST_KINDS, max(own, 2))):
+        turns = min(MOST_KINDS, max(own, 2))
+        if _factors_with(promise, name):
+            # The size that it is multiplied with has each of a few values once: a rule of the file may be for groups of
+            # 2. Values so small that nothing depends on them would hide it.
+            turns = len(FEW)
+            kinds = {argument: [kind for kind in of if kind is not subnormal] or of for argument, of in kinds.items()}
+        for turn in range(turns):
             size = _size_between(one.most + 1, one.limit, numbers)
             size = _aligned(size, turn, one.limit) if turn else _one_past(size, one)
             between = _of_size(promise, name, size, few[turn], COMPACT, numbers)

@@ -81,6 +81,12 @@ class Memory(Sentence):
         "fits: no mask is to blame. How are rows, columns and strides put together?"
     )
 
+    ADDRESS_OF_A_ROW = (
+        "The address of the {function} in line {line}{at} is wrong, and not its mask, which lets through a lane for "
+        "each of the {columns:#column} of {name}: the first of these leads to {name}[{row}, {column}], where no row "
+        "begins."
+    )
+
     MASK_AND_NO_LANE_INSIDE = (
         "The mask of the {function} in line {line}{at} lets lanes outside of {name} through. No lane is inside: "
         "the address is computed wrongly, or the program has nothing to do there."
@@ -239,6 +245,8 @@ def _outside(evidence: Evidence, finding: Finding) -> Verdict:
     if cause.sentence is Memory.ONE_ADDRESS and (more := _more_programs(evidence, finding)) is not None:
         cause, line = more
         return failed(id, cause, place, *map(evidence.source_line, (finding.line, line)), kind="memory", line=line)
+    if cause.sentence is Memory.ADDRESS_OF_A_ROW:
+        return _memory(evidence, _at_offsets(evidence, finding), id, cause, place)
     if cause.sentence is Memory.DESCRIPTOR and (made := _made_of(evidence, finding.argument)):
         return failed(id, cause, place, evidence.source_line(made), kind="memory", line=made)
     return _memory(evidence, finding, id, cause, place)
@@ -301,10 +309,13 @@ def _cause_outside(evidence: Evidence, finding: Finding, verb: str) -> Said:
         return Memory.LOADED_OFFSET(name=name, loaded=finding.loaded)
     if _fits_the_first_tile(finding, tensor):
         return Memory.ADDRESS_OF_A_TILE(function=function, line=line, at=_at(evidence, finding), name=name)
+    where: dict[str, Value] = dict(function=function, line=line, at=_at(evidence, finding), name=name)
+    if tensor is not None and _begins_amid_a_row(finding, tensor):
+        row, column = divmod(finding.row_start, tensor.shape[1])
+        return Memory.ADDRESS_OF_A_ROW(**where, columns=tensor.shape[1], row=row, column=column)
     none_inside = Memory.MASK_AND_NO_LANE_INSIDE_IN_LOOP if finding.in_loop else Memory.MASK_AND_NO_LANE_INSIDE
     mask = none_inside if finding.astray == finding.lanes else Memory.MASK_OR_ADDRESS
     mask = Memory.ONE_TOO_MANY if _is_next_element(evidence, finding) else mask
-    where: dict[str, Value] = dict(function=function, line=line, at=_at(evidence, finding), name=name)
     if mask is Memory.MASK_OR_ADDRESS and tensor is not None and (axis := _axis_that_ends(finding, tensor)):
         return Memory.MASK_OF_AN_AXIS(**where, axis=axis)
     return mask(**where)
@@ -316,6 +327,25 @@ def _fits_the_first_tile(finding: Finding, tensor: torch.Tensor | None) -> bool:
     sizes = [] if tensor is None else list(tensor.shape)
     is_tile = 1 < len(finding.tile) == len(sizes) and not any(finding.program) and not finding.in_loop
     return is_tile and all(tile <= size for tile, size in zip(finding.tile, sizes))
+
+
+def _begins_amid_a_row(finding: Finding, tensor: torch.Tensor) -> bool:
+    """Returns whether the lanes that a mask lets through are as many as a row of a matrix has, and begin within one."""
+    is_row = sum(side > 1 for side in finding.tile) == 1 and _is_plain_matrix(tensor)
+    return (
+        is_row and finding.lanes == tensor.shape[1] and finding.row_start > 0 and finding.row_start % finding.lanes > 0
+    )
+
+
+def _at_offsets(evidence: Evidence, finding: Finding) -> Finding:
+    """Returns the finding without its own line among the suspects where that line only adds a variable to a pointer:
+    the variable's line is to blame."""
+    call = call_at(evidence.submission.tree, finding.line, finding.column, *_functions(finding))
+    address = call.args[0] if call is not None and call.args else None
+    sides = (address.left, address.right) if isinstance(address, ast.BinOp) else ()
+    if not sides or not all(isinstance(one, ast.Name) for one in sides):
+        return finding
+    return replace(finding, suspects=[line for line in finding.suspects if line != finding.line] or finding.suspects)
 
 
 def _at(evidence: Evidence, finding: Finding) -> str:

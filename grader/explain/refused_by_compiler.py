@@ -130,8 +130,15 @@ class Compiler(Sentence):
     )
     TORCH_DTYPE = "{where}: torch's dtypes are not known in a kernel: use tl.float32."
     CONVERSION = "{where}: {function}(...) of a kernel's value: use .to(tl.float32), or another dtype of tl."
-    COMPREHENSION = "{where}: a kernel cannot contain a list comprehension: use a tile, or tl.static_range."
-    ASSIGNED_IN_PARTS = "{where}: a tile cannot be assigned to in parts: use tl.where."
+    COMPREHENSION = (
+        "{where}: a kernel cannot contain a list comprehension. Numbers counted up are a tile, tl.arange(0, BLOCK_N), "
+        "and what is done to a tile is done to all its numbers at once."
+    )
+    LIST = (
+        "{where}: a kernel has no list that grows, or that a tile becomes. A tile holds many numbers as it is, and "
+        "what a loop gathers is added up in a variable."
+    )
+    ASSIGNED_IN_PARTS = "{where}: neither a tile nor a list can be assigned to in parts: use tl.where."
     CONSTANT_TO = (
         "{where}: a value here is a constant, as tl.constexpr arguments are, and numbers that are 1 in a call: it has "
         "no .to, and tl.cast(value, tl.int64) does the same for constants too."
@@ -229,7 +236,7 @@ class Compiler(Sentence):
     )
     TEXT_FOR_DTYPE = "{where}: a text stands for a dtype: tl's have names of their own, as tl.float32."
     ONLY_FP32 = "{where}: a function gets {dtype} that computes in fp32 only: convert before, with .to(tl.float32)."
-    TUPLE = "{where}: a tuple stands where one block, or one value, is expected."
+    TUPLE = "{where}: a list or tuple stands where one block, or one value, is expected."
     PROPAGATE_NAN = "{where}: propagate_nan is tl.PropagateNan.ALL, or tl.PropagateNan.NONE."
     UNKNOWN_ARGUMENT = "{where}: {function} has no argument {name}. It takes {names}."
     MISSPELT_ARGUMENT = "{where}: {function} has no argument {name}. Is {near} meant?"
@@ -290,6 +297,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"'torch.dtype' object", Compiler.TORCH_DTYPE),
     (r"(?P<function>float|int)\(\) argument must be", Compiler.CONVERSION),
     (r"only tuple comprehensions", Compiler.COMPREHENSION),
+    (r"^a list that grows$|^'(?:list|tuple)' object has no attribute", Compiler.LIST),
     (r"__setitem__ is not supported", Compiler.ASSIGNED_IN_PARTS),
     (r"'(?:constexpr|int)' object has no attribute 'to'", Compiler.CONSTANT_TO),
     (r"'constexpr' object has no attribute '(?P<attribute>\w+)'", Compiler.CONSTANT),
@@ -344,7 +352,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"'dtype' object is not callable", Compiler.DTYPE_CALLED),
     (r"'str' object has no attribute '(?:is_int|to_ir)'", Compiler.TEXT_FOR_DTYPE),
     (r"Expected dtype \['fp32', 'fp64'\] but got (?P<dtype>(?!fp16)\w+)", Compiler.ONLY_FP32),
-    (r"^cannot convert .* of type .*tuple", Compiler.TUPLE),
+    (r"^cannot convert .* of type .*tuple|^'tuple_type' object has no attribute", Compiler.TUPLE),
     (r"Unexpected propagate_nan", Compiler.PROPAGATE_NAN),
     (ARGUMENTS, Compiler.UNKNOWN_ARGUMENT),
 )

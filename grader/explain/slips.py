@@ -74,8 +74,8 @@ class FoundSlip:
     is_sure: bool = True
 
 
-def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
-    """Puts the first slip of the text in front of the verdict's sentences, and its line instead of the verdict's line.
+def blame_a_slip(verdict: Verdict, submission: Submission, first: Callable[[], FoundSlip | None]) -> None:
+    """Puts the `first` slip of the text in front of the verdict's sentences, and its line in the place of its.
 
     A refusal of the compiler keeps its own sentences in front, unless the refused line joins comparisons without
     parentheses, or a kernel gets arguments that belong elsewhere.
@@ -83,7 +83,7 @@ def blame_a_slip(verdict: Verdict, submission: Submission) -> None:
     refused = verdict.id == Cause.DOES_NOT_COMPILE and verdict.kind == "error"
     if not refused and verdict.kind not in KINDS:
         return
-    found = next(_of_refused(submission.tree, verdict.line) if refused else slips(submission.tree), None)
+    found = next(_of_refused(submission.tree, verdict.line), None) if refused else first()
     if found is None:
         return
     seen = [one for one in verdict.said if one.sentence is not Place.LINE]

@@ -17,8 +17,8 @@ from grader.numerics.arguments import exact
 from grader.numerics.bounds import size_of_terms
 from grader.numerics.poison import is_poison
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF
-from grader.numerics.torchs_rounding import RoundingOfTorch
 from grader.sentences import Fields, Said, Sentence
+from grader.submission.text import narrow_sums
 from grader.wire.reply import Writers
 
 ALIKE = 1e-6  # of the largest value: two exact runs differ by less
@@ -96,6 +96,10 @@ class Values(Sentence):
     STAY_IN_FP32 = (
         "Line {line} works in {dtype} or rounds to it, and its result is computed with afterwards: what has to keep "
         "its digits stays in fp32."
+    )
+    ZEROS_OF_16_BITS = (
+        "Line {line} makes {name} of {dtype}, so that line {added} adds up in {dtype}: a sum keeps its digits in fp32, "
+        "and the store rounds it."
     )
     CONVERT_TO_FP32 = "Convert to fp32 before computing, and keep sums in fp32."
     FEW_DIGITS = "Digits are lost on the way: errors are up to {error:.3g} times the bound."
@@ -300,7 +304,7 @@ def _low_precision(evidence: Compared) -> Verdict | None:
         return None
     said = Values.ROUNDED_TO_FP16() if exact_bound else Values.LIKE_FP16(error=comparison.largest_error)
     advice, line = _where_digits_go(evidence)
-    is_derived = not isinstance(getattr(evidence.wanted.bound, "arithmetic", None), RoundingOfTorch)
+    is_derived = isinstance(evidence.wanted.bound, str) or not evidence.wanted.bound.is_of_torch
     if advice is None or not of_fp16 or not is_derived or any(one.dtype != "fp16" for one in evidence.roundings):
         said = Values.FEW_DIGITS(error=comparison.largest_error)
     if advice is None:
@@ -318,6 +322,12 @@ def _of_digits(said: Said, advice: Said | None, evidence: Compared, line: int) -
 
 def _where_digits_go(evidence: Compared) -> tuple[Said | None, int]:
     """Returns what may lose digits, and its line, 0 if there are several; None if nothing does but fp32 itself."""
+    added = {one.line for one in evidence.roundings}
+    sums = [one for one in narrow_sums(evidence.submission.tree) if not added.isdisjoint(one.added)]
+    if len(sums) == 1:
+        (zeros,) = sums
+        line = next(one for one in zeros.added if one in added)
+        return Values.ZEROS_OF_16_BITS(line=zeros.line, name=zeros.name, dtype=zeros.dtype, added=line), zeros.line
     if len(evidence.roundings) == 1:
         (found,) = evidence.roundings
         return Values.STAY_IN_FP32(line=found.line, dtype=found.dtype), found.line

@@ -65,8 +65,21 @@ def _cuts(changes: torch.Tensor) -> list[int]:
 
 def begins_a_tile(index: Sequence[int], constants: dict[str, int]) -> bool:
     """Returns whether an element may be the first of a tile: along each axis, its index is a multiple of a block."""
-    blocks = [size for name, size in constants.items() if name.startswith("BLOCK") and size > 0]
-    return all(place == 0 or any(place % size == 0 for size in blocks) for place in index)
+    return all(place == 0 or any(place % size == 0 for size in _blocks(constants)) for place in index)
+
+
+def _blocks(constants: dict[str, int]) -> list[int]:
+    return [size for name, size in constants.items() if name.startswith("BLOCK") and size > 0]
+
+
+def _whole(cuts: list[int], blocks: list[int], who: torch.Tensor) -> list[int]:
+    """Returns the cuts between whole tiles, where the first has a block's size and others end early only before
+    elements that nobody wrote; else the cuts as they are. who: programs by element, [M, N], cut along M."""
+    size = cuts[1]
+    sides = [(who[cut - 1], who[cut]) for cut in cuts[1:-1] if cut % size]
+    if size not in blocks or any(bool(((one >= 0) & (two >= 0) & (one != two)).any()) for one, two in sides):
+        return cuts
+    return [*range(0, cuts[-1], size), cuts[-1]]
 
 
 def tile_map(evidence: Compared) -> TileMap | None:
@@ -74,6 +87,10 @@ def tile_map(evidence: Compared) -> TileMap | None:
     writers = evidence.writers
     tiles = tiles_of(writers) if writers is not None else None
     if writers is None or tiles is None or tiles.shape[0] * tiles.shape[1] > MOST_TILES:
+        return None
+    who, blocks = as_matrix(writers.programs), _blocks(evidence.constants)
+    tiles = TileCuts(_whole(tiles.rows, blocks, who), _whole(tiles.columns, blocks, who.t()))
+    if tiles.shape[0] * tiles.shape[1] > MOST_TILES:
         return None
     columns = list(pairwise(tiles.columns))
     lines = tuple(tuple(_tile(evidence, writers, rows, one) for one in columns) for rows in pairwise(tiles.rows))

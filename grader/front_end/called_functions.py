@@ -39,6 +39,8 @@ def call_in_other_words(message: str, frames: list[FrameType], node: ast.AST | N
         return _of_an_operator(message, frames, node)
     if isinstance(node, ast.Compare) and (unknown := {ast.In: "in", ast.NotIn: "not in"}.get(type(node.ops[0]))):
         return f"no operator: {unknown}"
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and "index out of range" in message:
+        return "a list that grows"
     value = node.value if isinstance(node, ast.Assign) else None
     if isinstance(value, ast.Attribute) and value.attr == "shape" and message.startswith(UNPACKED):
         return f"no shape: {_short(value.value)}"
@@ -49,6 +51,8 @@ def _of_a_call(message: str, frames: list[FrameType], node: ast.Call) -> str:
     function, owner = getattr(node.func, "attr", ""), getattr(getattr(node.func, "value", None), "id", "")
     if getattr(node.func, "id", "") == "len":
         return "no length: len"
+    if getattr(node.func, "id", "") in ("list", "tuple"):
+        return "a list that grows"
     if owner == "math" and "must be real number" in message and hasattr(tl, function):
         return f"a tile in math: {function}"
     if owner == "triton" and function in ON_THE_HOST and "@triton.jit" in message:

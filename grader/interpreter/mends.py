@@ -48,6 +48,7 @@ NOTED = 4  # times as long an operation takes whose values are noted
 NEAR, OFF = 14, 1 << 30  # how many values lie between an access and what it is made of; OFF: all other operations
 MOST_FOUND = 24  # of a call that does not tell much
 OF_LARGEST, OF_ITSELF = 1e-9, 1e-6  # how far an exact result may be off: constants of fp32 need it
+CLOSELY = 1e-8  # OF_ITSELF where 1e-6 is a mistake
 NOT_MEANT = (BadText, Unsupported, ArithmeticError, ValueError, LookupError, TypeError, AttributeError, MemoryError)
 
 
@@ -339,7 +340,7 @@ class TriedCall(InterpretedCall):
             buffer, view = self.buffers[result.buffer], view_of(result)
             launches = [number for number, one in enumerate(self.ran) if buffer in one.stored]
             if len(launches) == 1 and name in expected and tuple(view.shape) == expected[name].shape:
-                is_wrong = ~alike(buffer.read(view).view(result.dtype), expected[name])
+                is_wrong = ~self._alike(buffer, result, expected[name])
                 wrong = some_of(self.memory.writers_of(buffer, view)[is_wrong], buffer.last_grid)
                 if wrong:
                     return [self._part(launches[0], program) for program in wrong]
@@ -386,11 +387,16 @@ class TriedCall(InterpretedCall):
         writers = self.memory.writers_of(buffer, view)
         if self.part is None:
             self.is_unwritten = bool((writers == -1).any())
-            return not self.is_unwritten and bool(alike(buffer.read(view).view(result.dtype), expected).all())
+            return not self.is_unwritten and bool(self._alike(buffer, result, expected).all())
         if buffer not in self.ran[-1].stored:
             return True
         is_mine = self.part.wrote(writers, buffer.last_grid)
-        return bool(alike(buffer.read(view).view(result.dtype), expected)[is_mine].all())
+        return bool(self._alike(buffer, result, expected)[is_mine].all())
+
+    def _alike(self, buffer: Buffer, result: PlannedView, expected: np.ndarray) -> np.ndarray:
+        mending = self.request.mending
+        of_itself = CLOSELY if mending is not None and mending.closely else OF_ITSELF
+        return alike(buffer.read(view_of(result)).view(result.dtype), expected, of_itself)
 
     def _steps(self) -> Iterator[Any]:
         self.number = -1  # of the launch
@@ -419,14 +425,14 @@ class _FirstReport(Reports):
         raise _Reported
 
 
-def alike(out: np.ndarray, expected: np.ndarray) -> np.ndarray:
+def alike(out: np.ndarray, expected: np.ndarray, of_itself: float = OF_ITSELF) -> np.ndarray:
     """Returns of each element whether it is right."""
     with np.errstate(all="ignore"):
         if expected.dtype.kind != "f":
             return out.astype(expected.dtype) == expected
         out = out.astype(np.float64)
         largest = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
-        near = np.abs(out - expected) <= OF_ITSELF * np.abs(expected) + OF_LARGEST * largest
+        near = np.abs(out - expected) <= of_itself * np.abs(expected) + OF_LARGEST * largest
         return near | (out == expected) | (np.isnan(out) & np.isnan(expected))
 
 

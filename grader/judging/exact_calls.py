@@ -10,6 +10,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 import torch
 
@@ -58,6 +59,7 @@ def _widened(tensor: torch.Tensor) -> torch.Tensor:
     return whole.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
 
+@lru_cache(16)  # the calls of a run have few texts, and a wrong call is made exactly
 def _text(source: str, filename: str) -> str:
     return exact_text(source, parse(source, filename))
 

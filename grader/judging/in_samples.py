@@ -410,7 +410,9 @@ def _arguments_of(
     for letter, neighbours in shared.items():
         of_letter[letter] = of_letter[letter.removesuffix("/")] // neighbours
     for name in sorted(tensors, key=lambda name: name not in indices):  # the indices first
-        part = _values(tensors[name], cut.inputs[name], of_letter, tables[name])
+        table = tables[name]
+        table = table.double() if table.is_floating_point() else table  # before it is read: a part may be far larger
+        part = _values(tensors[name], cut.inputs[name], of_letter, table)
         if name in indices:
             of_letter[name], part = part.long().unique(return_inverse=True)
         arguments[name] = part

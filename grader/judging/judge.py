@@ -27,7 +27,7 @@ from grader.judging.formula_rule import InterpretedByFormula
 from grader.judging.in_interpreter import Interpreted
 from grader.judging.in_samples import PROGRAMS, sampled, wrong_in_a_sample
 from grader.judging.likely_causes import LikelyCauses
-from grader.judging.measurements import SimulatedMeasurement, measured_verdict
+from grader.judging.measurements import SimulatedMeasurement, beside_ours, measured_verdict
 from grader.judging.orders_of_warps import compiler_race
 from grader.judging.run import Run
 from grader.judging.speed_samples import MeasuredSpeed
@@ -53,7 +53,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         self.speed = MeasuredSpeed(self.exercise, self.run, self.launch_plan)
-        derived = all(isinstance(one, str) or one.in_dtype is None for one in self.exercise.bounds.values())
+        derived = all(isinstance(one, str) or not one.is_of_torch for one in self.exercise.bounds.values())
         self.interpreted = Interpreted(self.run) if derived else InterpretedByFormula(self.run)
         self.suspects = LikelyCauses(self.run)
 
@@ -180,6 +180,9 @@ class Judge:
                 return verdict
             verdicts.append(verdict)
         return max(verdicts, key=lambda verdict: verdict.figures["largest_error"])
+
+    def measured_here(self, bytes_of_copy: int) -> str:
+        return beside_ours(self.run, self.exercise, bytes_of_copy)
 
     def _guarded(self, judge: Callable[[], Verdict]) -> Verdict:
         try:

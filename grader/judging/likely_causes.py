@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from grader.course.trial import Trial
 from grader.explain.blame import blame_a_number
 from grader.explain.causes import Cause
 from grader.explain.earlier_calls import add_to, depends_on_earlier_calls
-from grader.explain.slips import blame_a_slip
+from grader.explain.slips import FoundSlip, blame_a_slip, slips
 from grader.explain.verdict import Verdict
 from grader.judging.run import Run
 from grader.numerics.arguments import Argument
@@ -32,8 +33,13 @@ class LikelyCauses:
             verdict.kind = "guess"  # what is wrong where the kernel runs, with the file's own sizes, says more
         if blame:
             self._blame_a_number(trial, verdict)
-        blame_a_slip(verdict, self.run.submission)
+        blame_a_slip(verdict, self.run.submission, lambda: self._first_slip)
         self._blame_an_earlier_call(trial, inputs, verdict)
+
+    @cached_property
+    def _first_slip(self) -> FoundSlip | None:
+        """The first slip of the text: each wrong call of it has the same."""
+        return next(slips(self.run.submission.tree), None)
 
     def _blame_an_earlier_call(self, trial: Trial, inputs: list[Argument], verdict: Verdict) -> None:
         """Blames an earlier call if this call does something else as the first of its process."""

@@ -14,6 +14,8 @@ from grader.course.exercise import Exercise
 from grader.explain import failures, wrong_times
 from grader.explain.verdict import PASS, Verdict
 from grader.explain.wrong_times import time_text
+from grader.gpu.lock import GpuBusy
+from grader.gpu.pool.replay_process import ReplayEnded
 from grader.gpu.simulated_gpu import EndlessMeasurement, GpuPart, SimulatedGpu, Traits, drawn_traits
 from grader.judging.run import Run
 from grader.processes.faults import ChildEnded
@@ -73,6 +75,25 @@ def measured_verdict(run: Run, exercise: Exercise, measurement: SimulatedMeasure
     with run.process_with_its_own_account() as process:
         blamed = _parts_to_blame(lambda gpu: run.measured(entry, gpu, process).seconds, measurement)
     return wrong_times.wrong_time(answer.seconds, gpu, *blamed)
+
+
+def beside_ours(run: Run, exercise: Exercise, bytes_of_copy: int) -> str:
+    """Returns what the entry says of a copy on the run's GPU beside our own measurement, for a note.
+
+    It decides nothing: nobody knows the true time there, so none of the two can be called wrong.
+    """
+    try:
+        with run.gpu.lent(bytes_of_copy, run.seed) as gpu, run.process_with_its_own_account() as process:
+            seconds = run.measured(exercise.entry, gpu, process).seconds
+    except (ChildEnded, ReplayEnded):
+        seconds = None
+    except GpuBusy:
+        return ""
+    if seconds is None:
+        return "; a copy on this GPU: no answer"
+    return (
+        f"; a copy of {time_text(gpu.seconds)} on this GPU: {100 * (seconds / gpu.seconds - 1):+.1f} % beside our time"
+    )
 
 
 def _parts_to_blame(

@@ -24,7 +24,7 @@ from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import UNJUDGED
 from grader.processes.faults import ChildEnded, MachineFault
 from grader.submission.source_edits import source_edits
-from grader.submission.text import factors
+from grader.submission.text import factors, lines_that_add_little
 from grader.submission.tuning_lines import line_of_grid
 from grader.ttir.exact_text import NoExactRun
 from grader.ttir.module import BadText
@@ -127,6 +127,7 @@ class _Search:
         counts: Counter[tuple[int, int, str]] = Counter()  # calls, by an edit's line, level and words
         words: dict[str, str] = {}  # by an edit's key
         mended = tried = 0
+        ones: set[str] = set()  # of the calls whose edits are all tried
         known = {structure: len(calls) + len(right.get(structure, [])) for structure, calls in wrong.items()}
         if max(known.values(), default=0) < BY_NO_CHANCE:
             return None
@@ -144,11 +145,13 @@ class _Search:
                 found = self._of_group(calls, right.get(structure, []), mends)
             except _NoTime:
                 break
+            if mends and not found and calls[0].ones - ones:
+                continue  # what the edits change is a number in this text: whether they mend it is not known
             tried += len(calls)
             # The words for one edit differ where a parameter of 1 is a number of the text: the first ones stay.
             counts.update({(one.line, one.level, words.setdefault(one.key, one.words)): len(calls) for one in found})
             if tried == len(calls):
-                mends = found
+                mends, ones = found, calls[0].ones
             here = {one.line for one in found} & {one.line for one in mends}
             if here:
                 mends = [one for one in mends if one.line in here]
@@ -187,6 +190,21 @@ class _Search:
             return False
         self.work -= reply.spent
         return reply.is_right
+
+    def with_nothing_added(self, wrong: dict[tuple, list[_Call]]) -> Mended | None:
+        """Returns the line that adds a small number, where all wrong calls are right without an operation there. Fewer
+        calls do than elsewhere: they are those of few terms, and the line is known before an edit is tried."""
+        lines = lines_that_add_little(self.run.submission.tree)
+        calls = [call for alike in wrong.values() for call in alike]
+        if len(lines) != 1 or not calls:
+            return None
+        try:
+            found = [self._mends(call, lines=lines, closely=True) for call in calls]
+        except _NoTime:
+            return None
+        mends = [[one for one in of_call if one.kind == "less"] for of_call in found]
+        words = tuple(dict.fromkeys(one.words for of_call in mends for one in of_call))[:MOST_TOLD]
+        return Mended(lines[0], frozenset({"less"}), len(calls), len(calls), words, len(calls)) if all(mends) else None
 
     def _of_group(self, wrong: list[_Call], right: list[_Call], known: list[Mend]) -> list[Mend]:
         """Returns the mends of calls of one structure, in the lines of those that are known of another, or in any."""
@@ -281,8 +299,10 @@ def mended(run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial]
         of_wrong, of_right = _by_structure(run, wrong), _by_structure(run, [(one, False) for one in right])
         written = search.written(of_wrong, of_right)
         found = search.mended(of_wrong, of_right)
-        if len(written) != 1 or found is not None and found.line != written[0].line:
-            return None if written else found
+        if not written:
+            return found or search.with_nothing_added(of_wrong)
+        if len(written) > 1 or found is not None and found.line != written[0].line:
+            return None
         return found or (None if search.lines - {0} else written[0])  # 0: the kernel or its launch is to blame
     except (NoExactRun, BadText, ChildEnded, MachineFault):  # it only explains: without it the report stands
         return None

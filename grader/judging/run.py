@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import secrets
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 import torch
 
@@ -21,7 +23,7 @@ from grader.explain.evidence import the_only
 from grader.explain.reached_lines import Lines
 from grader.gpu.models import DEFAULT_MODEL, AmdModel
 from grader.gpu.plan import PackedPlan
-from grader.gpu.pool.replays import Replays
+from grader.gpu.pool.replays import LentGpu, Replays
 from grader.gpu.simulated_gpu import EndlessMeasurement, NoCall, SimulatedGpu
 from grader.judging.exact_calls import exact_call, exact_inputs
 from grader.judging.history import History
@@ -116,7 +118,7 @@ class Run:
 
     def take(self, text: str) -> None:
         """Becomes the run of another text, in the same processes: of one of ours, which keeps nothing of a call."""
-        self.submission = submission_of(self.submission.path, text.encode())
+        self.submission = _of_ours(self.submission.path, text)
         self.process.take(self.submission)
         self.front_end.take(self.submission)
         self._recorded_calls.clear()
@@ -258,9 +260,9 @@ class Run:
     def _record(self, request: RecordRequest, process: SubmissionProcess) -> PackedCall:
         return PackedCall(record_call(request, process, self.front_end, RECORD_LIMIT))
 
-    def measured(self, entry: str, gpu: SimulatedGpu, process: SubmissionProcess | None = None) -> Answer:
-        """Returns what an entry that measures answers about the kernel of a simulated GPU. process: to be asked in the
-        place of the run's own. Raises ChildEnded, EndlessMeasurement."""
+    def measured(self, entry: str, gpu: SimulatedGpu | LentGpu, process: SubmissionProcess | None = None) -> Answer:
+        """Returns what an entry that measures answers about the kernel of a GPU. process: to be asked in the place of
+        the run's own. Raises ChildEnded; EndlessMeasurement or ReplayEnded, as the GPU is simulated or real."""
         process = process or self.process
         request: JsonObject = {"kind": "measure", "entry": entry}
         messages = 0
@@ -335,7 +337,7 @@ class Run:
     def mends(
         self, trial: Trial, inputs: list[Argument], results: dict[str, torch.Tensor], work: int,
         keys: list[str] | None = None, lines: list[int] | None = None, first_is_enough: bool = False,
-        edited: bytes | None = None, **options,
+        edited: bytes | None = None, closely: bool = False, **options,
     ) -> Reply:  # fmt: skip
         """Returns the reply that tells which edits make an exact call right. `results`: what it should give, by name;
         `edited`: a file that its kernels are taken from; further arguments as in Mending. Raises NoExactRun."""
@@ -347,7 +349,7 @@ class Run:
             blob += data
         tree, launches = self.submission.tree, recorded.call.launches(trial.config)
         meant = [(one.line, name) for one in launches for name in sorted(given_by_name(tree, one.line))]
-        mending = Mending(expected, work, keys, lines, first_is_enough, meant)
+        mending = Mending(expected, work, keys, lines, first_is_enough, closely, meant)
         request = self._request(trial, recorded, specs, mending=mending, **options)
         return self._asked_exactly(replace(request, limit=MENDING_LIMIT), blob)
 
@@ -483,6 +485,11 @@ class Run:
         if self._ends_interpreter:
             self.interpreter.end()
         self.machine_code.end()
+
+
+@functools.lru_cache(maxsize=128)  # more than an exercise's mistakes, which are taken one by one for each wrong call
+def _of_ours(path: Path, text: str) -> Submission:
+    return submission_of(path, text.encode())
 
 
 def _record_request(trial: Trial, inputs: list[Argument]) -> RecordRequest:

@@ -324,13 +324,15 @@ class ThroughputUse(Use):
 
 @dataclass(kw_only=True)
 class MeasuresUse(Use):
-    """measures(*seconds, devices=1): judges the answers of an entry that measures kernels on simulated GPUs.
+    """measures(*seconds, devices=1, copy=0): judges the answers of an entry that measures kernels on simulated GPUs.
 
     seconds: how long a launch of the kernel takes, or the two ends of a range from which the run's seed draws. devices:
-    how many GPUs are drawn, each with a kernel; every answer has to be within 2 % of the true time.
+    how many GPUs are drawn, each with a kernel; every answer has to be within 2 % of the true time. copy: on a real GPU
+    an entry that is right measures a copy of so many bytes too; the note says what it answers beside our measurement.
     """
 
     devices: int = 1
+    copy: int = 0
 
     fixture, item, compiled_where = "measures", RIGHT, NEVER
 
@@ -344,7 +346,10 @@ class MeasuresUse(Use):
         return [drawn_measurement(run, self.test, number, *seconds) for number in range(self.devices)]
 
     def verdict(self, judge: Judge) -> Verdict:
-        return judge.measured(self.measurements(judge.run))
+        verdict = judge.measured(self.measurements(judge.run))
+        if self.copy and verdict.outcome == PASS and judge.run.replays is not None:
+            verdict.note += judge.measured_here(self.copy)
+        return verdict
 
 
 USES: dict[str, type[Use]] = {

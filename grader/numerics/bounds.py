@@ -38,7 +38,8 @@ class RoundingModel:
     right kernel converts to the output's dtype on its way. terms: returns what a rounding on the way is relative to,
     where that is not the result: for a sum it is the sum of its |terms|. held: returns how many numbers the functions
     keep at a time besides the inputs, from the shapes of the tensor arguments, where that is more than a few copies of
-    the inputs. in_dtype: returns the model for results of a dtype, where it depends on that.
+    the inputs. in_dtype: returns the model for results of a dtype, where it depends on that. is_of_torch: what torch's
+    own run errs makes the bound, which is wide: numerics/torchs_rounding.py says what else judges such a result.
     """
 
     arithmetic: Callable[..., torch.Tensor]
@@ -46,6 +47,7 @@ class RoundingModel:
     terms: Callable[..., torch.Tensor] | None = None
     held: Callable[..., int] | None = None
     in_dtype: Callable[[torch.dtype], RoundingModel] | None = None
+    is_of_torch: bool = False
 
 
 Bound = str | RoundingModel  # of a result: a name of numerics/roundoff.py where no rounding is allowed for, or a model

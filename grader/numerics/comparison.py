@@ -16,7 +16,6 @@ from grader.numerics.arguments import Argument
 from grader.numerics.bounds import Bound, RoundingModel, tolerance
 from grader.numerics.poison import BITS
 from grader.numerics.roundoff import EXACT, UNIT_ROUNDOFF, UNJUDGED
-from grader.numerics.torchs_rounding import RoundingOfTorch
 
 MOST_COMPARED = 1 << 24  # elements that are compared at a time: memory may be short
 BYTES_PER_ELEMENT = 80  # of each element compared: float64, and what a comparison keeps
@@ -84,7 +83,7 @@ def compare(out: torch.Tensor, ref: torch.Tensor, bound: Bound, inputs: Sequence
     finite = out.isfinite() & ref.isfinite()
     same = (out == expected) | (out.isnan() & expected.isnan())
     same |= (out == ref.sign() * torch.inf) & (ref.abs() + computed >= limit * (1 + unit / 2))
-    if isinstance(bound, RoundingModel) and isinstance(bound.arithmetic, RoundingOfTorch):
+    if isinstance(bound, RoundingModel) and bound.is_of_torch:
         same |= out.isinf() & allowed.isinf()  # torch's own numbers get too large there
     error = torch.where(finite, distance / allowed, _infinite_where(~same))
     return Comparison(out, expected, ref, error > 1, error)

@@ -36,4 +36,6 @@ def entries_in(
 def entries_of(elements: np.ndarray) -> np.ndarray:
     """Returns the numbers of the entries, below ENTRIES, of element numbers (int64, counted from the start of a
     memory); int64, in the same shape."""
-    return ((elements.astype(np.uint64) * _MIX) >> np.uint64(48)).astype(np.int64)
+    mixed = elements.view(np.uint64) * _MIX
+    mixed >>= np.uint64(48)  # in place: there may be as many as a cache has elements
+    return mixed.view(np.int64)

@@ -64,6 +64,10 @@ class RoundingOfTorch:
     dtypes: Sequence[torch.dtype | None] = ()
     approximates: float = 0.0
 
+    @property
+    def bound(self) -> RoundingModel:
+        return RoundingModel(self, is_of_torch=True)
+
     def __call__(self, ref: torch.Tensor, *inputs: Argument) -> torch.Tensor:
         """Returns how far a right kernel's arithmetic may lead from `ref`, [shape of ref]; `inputs` are in float64."""
         multiple, floor = OF_16_BITS if self._has_16_bits else (MULTIPLE, FLOOR)
@@ -87,9 +91,10 @@ class RoundingOfTorch:
         dtypes = self.dtypes or [self.dtype if _is_float(one) else None for one in inputs]
         given = [one.to(own) if isinstance(one, torch.Tensor) and own else one for one, own in zip(inputs, dtypes)]
         try:
-            exact, written = self.exactly(*inputs), self.run(*given)
+            exact = self.exactly(*inputs)
         except Exception:  # of a reference that is given what an explanation supposes
             return []
+        written = self.run(*given)
         return [(exact[place], written[place]) for place in self.places]
 
     @property
@@ -125,7 +130,7 @@ def of_torchs_run(reference: Callable[..., Any], place: int) -> RoundingModel:
         return _listed(reference(*arguments))
 
     def in_dtype(dtype: torch.dtype) -> RoundingModel:
-        return RoundingModel(RoundingOfTorch(partial(as_written, exactly), exactly, (place,), dtype))
+        return RoundingOfTorch(partial(as_written, exactly), exactly, (place,), dtype).bound
 
     return replace(in_dtype(torch.float32), in_dtype=in_dtype)
 

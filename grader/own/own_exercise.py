@@ -18,7 +18,6 @@ from grader.course.exercise import Exercise, Result
 from grader.course.promise import Kind, Promised, Sizes, StatedPromise, any_strides, between, into, length, one_of
 from grader.course.trial import trial_of
 from grader.numerics.arguments import Argument, DataOrNumber, exact, made
-from grader.numerics.bounds import RoundingModel
 from grader.numerics.data_sets import Data, indices, normal, output, uniform, unusual
 from grader.numerics.torchs_rounding import RoundingOfTorch
 from grader.own.cannot_judge import CannotJudge
@@ -355,7 +354,7 @@ def _exercise(
     returned = tuple(one for one in results if one.name not in promise.changed)
     # An argument that is changed is named, and not stated as a result: its bound is that of the exercise.
     changed = replace(model, places=tuple(range(len(returned), len(names))))
-    bound = RoundingModel(changed) if promise.changed else results[0].bound
+    bound = changed.bound if promise.changed else results[0].bound
     return Exercise(
         entry,
         function,
@@ -405,7 +404,7 @@ def _result(name: str, written: torch.Tensor, run: str, reference: OwnReference,
         return Result(name, dtype, "exact")
     own = "" if dtype == run or reference.is_widened else dtype
     model = replace(model, dtype=DTYPES[own or run])
-    return Result(name, own, RoundingModel(model))
+    return Result(name, own, model.bound)
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -24,9 +24,10 @@ from grader.judging.formula_rule import InterpretedByFormula
 from grader.judging.judge import Judge
 from grader.judging.run import Run
 from grader.judging.uses import CheckUse, CompiledUse, DrawnUse, Use
+from grader.judging.work_ahead import Foreseen
 from grader.numerics.arguments import Argument
 from grader.numerics.data_sets import Data
-from grader.numerics.torchs_rounding import FEW, FORMULA
+from grader.numerics.torchs_rounding import FEW, FORMULA, largest, scale_of
 from grader.own.open_steps import OpenSteps
 from grader.own.own_exercise import OwnExercise
 from grader.own.own_reference import OwnReference
@@ -40,7 +41,7 @@ NO_EXPECTATIONS = Expectations(False, False, False, False, False)
 OF_VALUES = ("cause", "memory", "guess", "values", "open")  # kinds of failures of calls that came to their end
 OF_NUMBERS = ("cause", "guess", "values")  # those in which numbers are looked at
 MORE = 7  # calls that are judged after one that failed
-TRIES = 100_000  # the work of all edits that are tried: about half a second of a core
+TRIES = 75_000  # the work of all edits that are tried: about 0.4 s of a core
 THOROUGH_TRIES = 300_000
 VALUES, MACHINE_CODE = "values and memory", "machine code"
 
@@ -54,14 +55,24 @@ class OwnFormula(Sentence):
 
 @dataclass
 class OwnInterpreted(InterpretedByFormula):
-    """Judges a call by both rules. `approximates`: on purpose, as a share of the largest value."""
+    """Judges a call by both rules. `approximates`: on purpose, as a share of the largest value; `lost`: the most
+    that a wrong call is off, as such a share."""
 
     approximates: float = 0.0
     open_steps: OpenSteps | None = None
+    lost: float = 0.0
 
     @property
     def share(self) -> float:
         return max(FORMULA, self.approximates)
+
+    def verdict(self, trial: Trial, inputs: list[Argument], twice: bool, **options) -> tuple[Verdict, Reply]:
+        verdict, first = super().verdict(trial, inputs, twice, **options)
+        if verdict.outcome == FAIL and verdict.kind in OF_NUMBERS:
+            found = [one.comparison for one in self._compared(trial, inputs, first)]
+            shares = [largest(one.out.double() - one.ref) / (scale_of(inputs, one.ref) or 1.0) for one in found]
+            self.lost = max([self.lost, *shares])
+        return verdict, first
 
     def of_formula(self, trial: Trial, inputs: list[Argument], first: Reply) -> Verdict | None:
         verdict = super().of_formula(trial, inputs, first)
@@ -112,6 +123,10 @@ class OwnDrawn(DrawnUse):
         if self._drawn is None:
             self._drawn = DrawnTrials(self.exercise, judge.run, self.test, self.stated)
         return self._drawn
+
+    def foreseen(self, judge: Judge) -> list[Foreseen]:
+        """After a wrong call few others are judged."""
+        return [replace(one, if_right=True) for one in super().foreseen(judge)]
 
 
 @dataclass(kw_only=True)
@@ -181,7 +196,7 @@ def judged(
     compiled = [OwnCompiled(f"{MACHINE_CODE}, {own.dtype}", (), calls_of=use) for own, use in zip(exercises, values)]
     spills: list[str] = []
     try:
-        judge.begin([*values, *compiled])
+        judge.begin([*values])  # and compiles nothing ahead: of a wrong kernel nobody asks for machine code
         for use in [*values, *compiled]:
             verdict = use.verdict(judge)
             if verdict.outcome == FAIL and verdict.id == Cause.SPILLS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import secrets
 import tempfile
 import time
@@ -37,13 +38,14 @@ from grader.own.timed_call import timed_data
 from grader.own.unjudged import unjudged
 from grader.processes import bubblewrap
 from grader.processes.faults import MachineFault
-from grader.submission.text import Submission, read_submission
+from grader.submission.text import Submission, kernels_of, read_submission
 from grader.wire.messages import Failure
 from grader.wire.printable import one_line
 
 RUN_DTYPES = ("float32", "float16", "bfloat16")  # that a kernel is judged in
 NO_TEXT = (Cause.MISSING, Cause.NO_FILE, Cause.UNREADABLE)
 MOST_NOTES = 8
+RANDOM = ("rand", "randn", "randint", "rand4x", "randn4x", "randint4x")
 
 
 def judgement_of(request: dict) -> Judgement:
@@ -193,7 +195,8 @@ def _told(found: OwnVerdict, file: Path, promise: OwnPromise) -> dict:
     if (why := unjudged(verdict, found.judge, trial, promise)) is not None and why.said is not None:
         verdict.said[: why.instead_of] = [why.said]
     if why is None:
-        verdict.said += rests_on(verdict, promise, [one for one, _ in grading.run.history.failures])
+        failed = [one for one, _ in grading.run.history.failures]
+        verdict.said += rests_on(verdict, promise, failed, found.judge.interpreted.lost)
     told = {
         "outcome": WRONG if why is None else NOT_JUDGED,
         "sentences": _sentences(verdict, grading.edits),
@@ -257,9 +260,20 @@ def _notes(found: OwnVerdict) -> list[str]:
     notes += [f"Rounding alone judged some calls: there is no exact run, since {text}" for text in without[:1]]
     if (never := found.grading.run.lines.said) is not None and found.grading.outcome == PASS:
         notes.append(never.text)
+    if found.grading.diagnosis is not None and (name := _draws_with(found)):
+        notes.append(
+            f"tl.{name} draws other numbers than torch from the same seed: let the kernel take them as an argument."
+        )
     if found.grading.run.printed.strip():
         notes.append("The file printed something; nothing of it is shown.")
     return notes[:MOST_NOTES]
+
+
+def _draws_with(found: OwnVerdict) -> str:
+    """Returns the function of tl by which a kernel draws random numbers; "" without any."""
+    tree = found.grading.run.submission.tree
+    names = (one.attr for kernel in kernels_of(tree) for one in ast.walk(kernel) if isinstance(one, ast.Attribute))
+    return next((name for name in names if name in RANDOM), "")
 
 
 def _layouts(promise: OwnPromise) -> str:

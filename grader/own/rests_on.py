@@ -30,7 +30,8 @@ class RestsOn(Sentence):
     ONLY_KERNELS = "It rests on only_kernels = true in the promise: without that line, the kernel is not judged."
     DIGITS = (
         "It rests on losing no more digits than a multiple of what torch loses: where these may be lost, "
-        "approximates = 1e-4 in a file for --promise allows errors of this share of the largest value."
+        "approximates = {share:.0e} in a file for --promise allows errors of this share of the largest value, which "
+        "is twice what was seen."
     )
     ANY_STRIDES = (
         "It rests on any_strides in the promise: each call that failed has a tensor that is not contiguous. Without "
@@ -46,8 +47,9 @@ class RestsOn(Sentence):
     )
 
 
-def rests_on(verdict: Verdict, promise: OwnPromise, failed: Sequence[Trial]) -> list[Said]:
-    """Returns what the verdict on a wrong kernel rests on; often nothing. `failed`: the calls that failed."""
+def rests_on(verdict: Verdict, promise: OwnPromise, failed: Sequence[Trial], lost: float) -> list[Said]:
+    """Returns what the verdict on a wrong kernel rests on; often nothing. `failed`: the calls that failed. `lost`: the
+    largest error of theirs, as a share of the largest value."""
     sentences = [one.sentence for one in verdict.said]
     if verdict.kind == "refused":
         return [RestsOn.ONLY_KERNELS()]
@@ -57,7 +59,7 @@ def rests_on(verdict: Verdict, promise: OwnPromise, failed: Sequence[Trial]) -> 
         return [RestsOn.CHANGED(name=name)]
     if verdict.id == Cause.WRONG_RESULT_TYPE:
         return [RestsOn.EXPECTED()]
-    told = [RestsOn.DIGITS()] if verdict.id == Cause.LOW_PRECISION else []
+    told = [RestsOn.DIGITS(share=2 * lost)] if verdict.id == Cause.LOW_PRECISION else []
     if promise.any_strides and _all(failed, is_strided):
         told.append(RestsOn.ANY_STRIDES())
     if promise.nan and _all(failed, _is_unusual):

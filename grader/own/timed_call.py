@@ -32,7 +32,9 @@ def timed_data(own: OwnExercise, line: str, seed: int) -> tuple[DataOrNumber, ..
     sizes = {name: only(stated.get(name, one.most)) for name, one in own.promise.sizes.items()}
     arguments = {name: _plain(one) for name, one in own.promise.arguments.items()}
     promise = replace(own.promise, sizes=sizes, arguments=arguments)
-    return promise.data(drawn_calls(promise, seed, "timed")[0])
+    drawn = promise.data(drawn_calls(promise, seed, "timed")[0])
+    # A drawn call may have one argument in the memory of another; a timed one draws each anew.
+    return tuple(one.in_plain_layout if isinstance(one, Data) else one for one in drawn)
 
 
 def _plain(one: Promised) -> Promised:

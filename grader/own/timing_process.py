@@ -15,6 +15,7 @@ import random
 import statistics
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ def timed(request: dict[str, Any], scratch: Path) -> dict[str, Any]:
     from grader.gpu.lock import gpu_held
     from grader.judging.judge import Judge
     from grader.judging.run import Run
+    from grader.numerics.arguments import without_values
     from grader.own.own_judge import folder_for
     from grader.own.own_process import asked
     from grader.own.timed_call import anchor_of, timed_data
@@ -72,14 +74,16 @@ def timed(request: dict[str, Any], scratch: Path) -> dict[str, Any]:
         packed = Judge(own.exercise, run).launch_plan(trial)
         if isinstance(packed, Verdict):
             raise CannotJudge(f"The kernel was not timed: {packed.lines[0]}", "state other sizes with --time.")
+        kernels = run.kernels(trial, without_values(trial.data, trial.dtype))
+        in_tf32 = sorted({line for kernel in kernels for line in kernel.tf32_lines})
         torch.zeros(1, device="cuda")
         with gpu_held(device.uuid, alone=True):
-            return _measured(own.exercise, stated.reference.function, trial, packed, anchor, device)
+            return _measured(own.exercise, stated.reference.function, trial, packed, anchor, device, in_tf32)
     finally:
         run.end()
 
 
-def _measured(exercise, function, trial, packed, anchor, device) -> dict[str, Any]:
+def _measured(exercise, function, trial, packed, anchor, device, in_tf32) -> dict[str, Any]:
     import torch
 
     from grader.course.wanted_results import wanted_of
@@ -115,10 +119,7 @@ def _measured(exercise, function, trial, packed, anchor, device) -> dict[str, An
             chains[name] = chain
         found = measure(chains, Flush(speed.l2_bytes), Clocks(speed.uuid), random.Random(seed))
         if found.wrong:
-            raise CannotJudge(
-                f"The kernel was not timed: on {device.name}, beyond what rounding may do here, {found.wrong}.",
-                "time another size; if it says so again, judge it with --thorough, and run it with racecheck.",
-            )
+            raise wrong_while_timed(found.wrong, device.name, in_tf32)
         for name in chains:
             if (one := found.seconds(name)) == one:
                 seconds.setdefault(name, []).append(one)
@@ -128,6 +129,22 @@ def _measured(exercise, function, trial, packed, anchor, device) -> dict[str, An
     medians = {anchor if name == ANCHOR else name: statistics.median(all_of) for name, all_of in seconds.items()}
     shares = {name: one / medians[KERNEL] for name, one in medians.items() if name != KERNEL}
     return {"gpu": device.name, "case": trial.label({}), "seconds": medians, "shares": shares, "left_out": left_out}
+
+
+def wrong_while_timed(found: str, gpu: str, in_tf32: Sequence[int]) -> CannotJudge:
+    """Returns what is told of a kernel that is right in the interpreter, and wrong while it is timed. `in_tf32`: the
+    lines of its products that cut fp32 to tf32 in this call."""
+    said = f"The kernel was not timed: on {gpu}, {found}."
+    if in_tf32:
+        return CannotJudge(
+            f"{said} In this call the tl.dot in line {in_tf32[0]} cuts fp32 to tf32, 11 significant bits, as it does by"
+            " default.",
+            f'write input_precision="ieee" or "tf32x3" in line {in_tf32[0]}: both keep the digits; where they may be'
+            " lost, state approximates in a file for --promise.",
+        )
+    return CannotJudge(
+        said, "time another size; if it says so again, judge it with --thorough, and run it with racecheck."
+    )
 
 
 def _plain(function, exercise):

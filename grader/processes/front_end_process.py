@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from grader.processes.child import ChildProcess
 from grader.processes.faults import ChildEnded, MachineFault, fault_told
-from grader.submission.text import Submission
+from grader.submission.text import Submission, lines_reached
 from grader.wire.fields import checked
 from grader.wire.frames import JsonObject, ProtocolError
 from grader.wire.messages import FRONT_END, Failure, GpuModel
@@ -41,7 +41,7 @@ class FrontEnd:
         self.printed = ""  # by tl.static_print
         self.printed_bytes = 0
         self._child: ChildProcess | None = None
-        self._made: dict[tuple[bytes, str], KernelText | ChildEnded] = {}  # by file and recipe
+        self._made: dict[tuple[bytes | tuple[str, ...], str], KernelText | ChildEnded] = {}  # by file and recipe
         self._one_at_a_time = threading.Lock()  # the judge, and the thread that records ahead
         self._has_ended = False
         self._computed = 0.0  # seconds of a core that the processes before this one took
@@ -53,13 +53,17 @@ class FrontEnd:
 
         Raises ChildEnded for a text whose making ended the process, each time that it is requested, and MachineFault.
         """
-        key = self.submission.source, repr((recipe, small_dots, sorted(constants.items())))
+        told = repr((recipe, small_dots, sorted(constants.items())))
+        key = self.submission.source, told
         with self._one_at_a_time:
             if key not in self._made:
-                try:
-                    self._made[key] = self._text(asdict(recipe) | {"set": dict(constants)}, small_dots)
-                except ChildEnded as ended:
-                    self._made[key] = ended
+                same = lines_reached(self.submission, told), told  # another file may differ elsewhere alone
+                if same not in self._made:
+                    try:
+                        self._made[same] = self._text(asdict(recipe) | {"set": dict(constants)}, small_dots)
+                    except ChildEnded as ended:
+                        self._made[same] = ended
+                self._made[key] = self._made[same]
             made = self._made[key]
         if isinstance(made, ChildEnded):
             raise made

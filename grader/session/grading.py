@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from grader.course.folder import Folder
+from grader.course.trial import short_dtype
 from grader.explain import mend
 from grader.explain.medal_words import lowest_medal
 from grader.explain.smallest_step import smallest_step
@@ -30,6 +31,7 @@ from grader.judging.mended_calls import WORK, mended
 from grader.judging.run import Run
 from grader.session import hidden_items
 from grader.session.rubric_items import HIDDEN
+from grader.wire.reply import DTYPES
 
 OPEN = (NOT_RUN, INCONCLUSIVE, UNJUDGED)  # ids of skips whose points another run decides
 
@@ -104,6 +106,11 @@ class Grading:
         """True if all core tests were judged and the idea is right in each."""
         core = [test.core for test in self.results if test.core is not None]
         return bool(core) and len(core) == self.core_tests and all(core)
+
+    @property
+    def in_dtype_of_core(self) -> str:
+        """ ", in fp32": tests of the core are right in the exercise's first dtype; "" where no call was judged."""
+        return "" if self.judge is None else f", in {short_dtype(DTYPES[self.judge.exercise.dtypes[0]])}"
 
     @property
     def medal(self) -> str:

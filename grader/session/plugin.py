@@ -165,6 +165,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.reportchars = "N"
         config.option.disable_warnings = True  # of other plugins: they would stand below our last line
     machine = machine_for(config.option, folders)
+    if (torch := sys.modules.get("torch")) and not is_judge():
+        # Something else has imported it without PATIENT, so that threads look for work in a loop: on 16 cores that
+        # others wanted, too, a softmax took 120 s of a core in the place of 8.
+        torch.set_num_threads(1)
     os.environ.update(PATIENT)
     try:
         session_class = _session_class()

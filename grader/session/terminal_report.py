@@ -151,7 +151,8 @@ def _diagnosis(writer, grading: Grading, worst: TestResult) -> None:
     if grading.core_passed:
         following = _still_open(grading) if grading.own else grading.folder.next()
         go_on = f" You may go on, and come back later: course open {following.number}" if following else ""
-        _paragraph(writer, f"The core is passed: what is wrong belongs to full.{go_on}")
+        core = f"The core is passed, its {count_text(grading.core_tests, 'test')}{grading.in_dtype_of_core}"
+        _paragraph(writer, f"{core}: what is wrong belongs to full.{go_on}")
     if worst.drawn or worst.verdict.kind not in WITHOUT_DATA:
         thorough = " --thorough" if grading.run.rounds > 1 else ""
         _paragraph(writer, f"Again with these data:  {_command(grading)} --seed {grading.run.seed}{thorough}")

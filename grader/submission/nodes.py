@@ -39,6 +39,11 @@ def statements_in(node: ast.AST) -> list[Node]:
     return sorted((inner for inner in ast.walk(node) if isinstance(inner, Node)), key=lambda inner: inner.lineno)
 
 
+def names_in(node: ast.AST) -> list[str]:
+    """Returns the names that stand in a node, as often as they do: `tl` of tl.load, and no `load`."""
+    return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+
+
 def positional_parameters(function: ast.FunctionDef) -> list[str]:
     """Returns the names of the parameters that arguments without a name go to, in their order."""
     return [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]

@@ -13,6 +13,7 @@ import re
 import stat
 import tokenize
 import warnings
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,6 +25,7 @@ from grader.submission.nodes import (
     calls_in,
     covers,
     last_line,
+    names_in,
     positional_parameters,
     whole_number,
 )  # fmt: skip
@@ -34,6 +36,8 @@ MOST_BYTES = 1 << 20
 CONFLICT = "a merge has left both texts there: keep one, and remove the lines that begin with <<<, === and >>>"
 MOST_NODES = 20_000  # of a file's syntax tree; the largest solution has 2127
 MOST_SHOWN = 60  # characters of an expression in a message
+LITTLE = 1e-3
+NARROW = {"float16": "fp16", "bfloat16": "bf16"}  # names of tl, and short ones
 LINE_END = re.compile(r"\r\n|\r|\n")
 # Code that reads a syntax tree recurses per level, and Python limits recursion.
 MOST_LEVELS = 100  # of nodes; the deepest of Triton's and torch's own files have 27
@@ -129,6 +133,30 @@ def _parsed(text: str) -> ast.Module | Failure:
     return tree
 
 
+def lines_reached(submission: Submission, named: str) -> tuple[str, ...]:
+    """Returns the file's lines, but empty lines for each function that is reached neither from outside of functions nor
+    from those whose names occur in the text `named`. What is made of these is the same for the same lines."""
+    functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
+    waiting = []
+    for node in submission.tree.body:
+        if isinstance(node, ast.FunctionDef):
+            functions[node.name].append(node)
+        else:
+            waiting += names_in(node)
+    waiting += [name for name in functions if name in named]
+    lines, reached = submission.lines, set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += [one for node in functions.get(name, []) for one in names_in(node)]
+    for name in functions.keys() - reached:
+        for node in functions[name]:
+            first, last = min([node.lineno, *(one.lineno for one in node.decorator_list)]), last_line(node)
+            lines[first - 1 : last] = [""] * (last + 1 - first)
+    return tuple(lines)
+
+
 def _is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
     return isinstance(node, ast.FunctionDef) and any("jit" in ast.dump(d) for d in node.decorator_list)
 
@@ -187,6 +215,59 @@ def literals_in_kernels(tree: ast.Module, numbers: Collection[int]) -> list[tupl
     inner = (one for node in ast.walk(tree) if _is_kernel(node) for part in node.body for one in ast.walk(part))
     written = [(whole_number(constant), constant.lineno) for constant in inner if isinstance(constant, ast.Constant)]
     return [(number, line) for number, line in written if number is not None and number in numbers]
+
+
+@dataclass(frozen=True)
+class NarrowSum:
+    """A variable of a kernel that begins as zeros of 16 bits, and the lines that add to it."""
+
+    name: str
+    dtype: str  # fp16 or bf16
+    line: int  # of the zeros
+    added: tuple[int, ...]
+
+
+def narrow_sums(tree: ast.Module) -> list[NarrowSum]:
+    """Returns the variables that begin as tl.zeros or tl.full of 16 bits, and to which a kernel adds afterwards."""
+    found = []
+    for kernel in kernels_of(tree):
+        nodes = list(ast.walk(kernel))
+        stored = [(one.targets[0], one.value) for one in nodes if isinstance(one, ast.Assign)]
+        grown: list[ast.expr] = [one.target for one in nodes if isinstance(one, ast.AugAssign)]
+        grown += [target for target, value in stored if _names_it(value, target)]
+        for target, value in stored:
+            added = tuple(one.lineno for one in grown if ast.unparse(one) == ast.unparse(target))
+            if not added or not isinstance(value, ast.Call) or called_name(value) not in ("zeros", "full"):
+                continue
+            words = {one.attr for one in ast.walk(value) if isinstance(one, ast.Attribute)}
+            found += [NarrowSum(ast.unparse(target), NARROW[word], value.lineno, added) for word in words & {*NARROW}]
+    return found
+
+
+def _names_it(value: ast.expr, target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) and any(
+        isinstance(one, ast.Name) and one.id == target.id for one in ast.walk(value)
+    )
+
+
+def lines_that_add_little(tree: ast.Module) -> list[int]:
+    """Returns the lines of kernels that add a number of the text between 0 and LITTLE, as against a division by 0."""
+    kernels = [node for node in ast.walk(tree) if _is_kernel(node)]
+    sums = [
+        (node, (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,))
+        for kernel in kernels for node in ast.walk(kernel)
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Add)
+    ]  # fmt: skip
+    named = {
+        target.id for one in tree.body if isinstance(one, ast.Assign) and any(map(_is_little, ast.walk(one.value)))
+        for target in one.targets if isinstance(target, ast.Name)
+    }  # fmt: skip
+    little = (node for node, parts in sums for one in parts if _is_little(one) or getattr(one, "id", "") in named)
+    return sorted({node.lineno for node in little})
+
+
+def _is_little(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value < LITTLE
 
 
 def call_at(tree: ast.Module, line: int, column: int, *functions: str) -> ast.Call | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +61,18 @@ def test_where_all_exercises_are_checked_the_graders_text_draws_a_part_of_each_o
     assert {*PROOFS} <= seen  # none is left out for good
 
 
+def test_where_all_exercises_are_checked_mutants_are_drawn_together_that_the_same_test_rejects(monkeypatch):
+    first = {proof.name: (f"test_{number % 8}",) for number, proof in enumerate(PROOFS)}  # five mutants each
+    times = Counter[Proof]()
+    for number in range(200):
+        monkeypatch.setattr(choice, "_text_of_grader", lambda number=number: f"text {number}")
+        some = [one for one, _ in ProofChoice(seed=1, of_each=True).ways("03_few", PROOFS, first)]
+        mutants = [one for one in some if one.kind == "mutant"]
+        assert len(mutants) == STATED_OF_EACH and len({first[one.name] for one in mutants}) == STATED_OF_EACH // 5
+        times.update(mutants)
+    assert len(times) == 40 and min(times.values()) > 60  # each is drawn in about half of them
+
+
 def test_where_all_exercises_are_checked_an_accepted_kernel_is_asked_half_of_the_tests():
     chosen = ways(seed=1, of_each=True)
     assert [proof.kind for proof, way in chosen if way.half] == ["accepted"] * 5
@@ -71,6 +84,19 @@ def test_the_mutant_that_pytest_judges_and_those_asked_in_order_are_drawn():
         tuple(proof.name for proof, way in ways(seed=seed) if way.by_pytest or not way.first_tests) for seed in range(9)
     }
     assert len(drawn) == 9 and ways(seed=3) == ways(seed=3)
+
+
+def test_a_mutant_that_an_operator_makes_is_asked_the_first_tests_of_most_others():
+    made = replace(PROOFS[-2], name="mutant no_stride_1", by_operator=True)
+    first = {proof.name: ("test_b", "test_a") if number % 3 else ("test_c",) for number, proof in enumerate(PROOFS)}
+    asked = {
+        way.first_tests
+        for seed in range(20)
+        for proof, way in ProofChoice(seed=seed).ways("03_few", [*PROOFS, made], first)
+        if proof == made
+    }
+    assert asked == {("test_b", "test_a"), ()}
+    assert not list(ProofChoice(seed=1).ways("03_few", [made], {}))[0][1].first_tests
 
 
 def test_most_mutants_are_asked_their_first_tests():

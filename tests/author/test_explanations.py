@@ -1,7 +1,8 @@
 """How wrong kernels of other designs, and edits that nobody foresaw, are explained: a sample with floors.
 
 The floors may only rise: more named as expected, fewer with a wrong line, none falsely. All of them are counted by
-`course check --transplant` and `course check --unforeseen SEED`.
+`course check --transplant` and `course check --unforeseen SEED`. What explains failures draws one exercise of each
+kind, so that its next change has another; `tox -- slow` counts those of all.
 """
 
 from __future__ import annotations
@@ -13,14 +14,22 @@ from collections import Counter
 
 import pytest
 
+from grader.author import wrong_kernels
 from grader.author.explanations import AS_EXPECTED, FALSELY, RIGHT, WRONG, Explained, as_json, explained, summary
 from grader.author.wrong_kernels import WrongKernel, transplants, unforeseen
 from grader.course.folder import Folder
+from grader.places import PACKAGE
 from tests.conftest import ROOT
 from tests.learn.conftest import Course
+from tests.slow import drawn
 from tests.typed_commands import freeze_what_is_here
 
 SAMPLE = 10  # transplants of an exercise
+EXPLAINS = "".join(
+    path.read_text(encoding="utf-8")
+    for room in ("explain", "judging")
+    for path in sorted((PACKAGE / room).rglob("*.py"))
+)
 FOLDERS = {folder.name: Folder(folder) for folder in (ROOT / "exercises").iterdir()}
 
 
@@ -35,7 +44,9 @@ def counts(kernels: list[WrongKernel]) -> Counter[str]:
     return Counter(one.named for one in results) + Counter(one.line for one in results)
 
 
-@pytest.mark.parametrize(("id", "least"), [("03_softmax", 8), ("07_row_sum", 7), ("09_layer_norm", 10)])
+@pytest.mark.parametrize(
+    ("id", "least"), drawn([("03_softmax", 8), ("07_row_sum", 7), ("09_layer_norm", 10)], 1, EXPLAINS)
+)
 def test_mistakes_in_kernels_of_other_designs(id, least):
     found = counts(random.Random(1).sample(list(transplants(FOLDERS[id])), SAMPLE))
     assert found[AS_EXPECTED] >= least
@@ -43,7 +54,9 @@ def test_mistakes_in_kernels_of_other_designs(id, least):
     assert found[WRONG] == 0
 
 
-@pytest.mark.parametrize(("id", "least", "most"), [("02_strided_blocks", 4, 0), ("07_row_sum", 8, 0)])
+@pytest.mark.parametrize(
+    ("id", "least", "most"), drawn([("02_strided_blocks", 4, 0), ("07_row_sum", 8, 0)], 1, EXPLAINS)
+)
 def test_edits_that_nobody_foresaw(id, least, most):
     found = counts(list(unforeseen(FOLDERS[id], seed=1)))
     assert found[RIGHT] >= least
@@ -66,7 +79,8 @@ def test_each_result_is_kept_as_json():
     assert kept["kernel"]["exercise"] == "07_row_sum" and kept["line"] == "right"
 
 
-def test_check_counts_what_is_explained(tmp_path, proven_here):
+def test_check_counts_what_is_explained(tmp_path, proven_here, monkeypatch):
+    monkeypatch.setattr(wrong_kernels, "EDITS", 4)
     course = Course(tmp_path)
     done = course.here("check", "12", "--unforeseen", "2", "--findings", "edits.json", "--jobs", "1")
     assert (done.status, len(done.lines)) == (0, 2)

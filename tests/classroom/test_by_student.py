@@ -42,6 +42,18 @@ def into(source: Path, submitted: Path, roster: list[Person]) -> dict[str, HandI
 
 
 LONE = "_assignsubmission_file_/masked_add.py"
+
+
+def gradescopes(root: str) -> dict[str, str]:
+    """The files of Gradescope's export where it lies in this folder."""
+    return {
+        f"{root}submission_metadata.yml": METADATA.decode(),
+        f"{root}submission_77/masked_add.py": "1",
+        f"{root}submission_78/masked_add.py": "2",
+    }
+
+
+OF_GRADESCOPE = {"1001": "1", "bob@example.org": "1", "submission_78": "2"}
 EXPORTS = {  # the files, and whose text counts for whom; None where it is taken from none
     "a copy's number": ({"ada/masked_add.py": "1", "ada/masked_add (1).py": "2"}, {"ada": "2"}),
     "ten copies": ({"ada/masked_add-9.py": "9", "ada/masked_add-10.py": "10"}, {"ada": "10"}),
@@ -56,10 +68,21 @@ EXPORTS = {  # the files, and whose text counts for whom; None where it is taken
     "a student's zip alone": ({f"ada.zip/{who}/masked_add.py": who for who in ("ada", "bob")}, {"ada": None}),
     "a group alone": ({f"ada+bob/{who}/masked_add.py": who for who in ("ada", "bob")}, {"ada": None, "bob": None}),
     "a folder around Gradescope's": (
-        {"exp/submission_metadata.yml": METADATA.decode(), "exp/submission_77/masked_add.py": "1",
-         "exp/submission_78/masked_add.py": "2"},
-        {"1001": "1", "bob@example.org": "1", "submission_78": "2"},
+        gradescopes("exp/"),
+        OF_GRADESCOPE,
     ),
+    "two folders around Gradescope's": (gradescopes("submissions (1)/assignment_12_export/"), OF_GRADESCOPE),
+    "three folders around Gradescope's": (gradescopes("a b/submissions (1)/exp/"), OF_GRADESCOPE),
+    "a folder beside Gradescope's": ({**gradescopes("exp/"), "my notes/readme.txt": "x"}, OF_GRADESCOPE),
+    "a file beside Gradescope's": ({**gradescopes("exp/"), "readme.txt": "x"}, OF_GRADESCOPE),
+    "a Mac's folder beside Gradescope's": ({**gradescopes("exp/"), "__MACOSX/exp/._a.py": "x"}, OF_GRADESCOPE),
+    "Gradescope's zip": (gradescopes("down/assignment_12_export.zip/"), OF_GRADESCOPE),
+    "one student in a folder around Gradescope's": (
+        {name: text for name, text in gradescopes("submissions (1)/").items() if "78" not in name},
+        {"1001": "1", "bob@example.org": "1"},
+    ),
+    "two folders around": ({f"submissions (1)/week1/{who}/masked_add.py": who for who in ("ada", "bob", "dora")},
+                           {who: who for who in ("ada", "bob", "dora")}),
     "letters with marks": ({"Ju\u0308rgen/masked_add.py": "his"}, {"J\xfcrgen": "his"}),
     "a group": ({"ada+bob/masked_add.py": "both"}, {"ada": "both", "bob": "both"}),
 }  # fmt: skip
@@ -101,6 +124,17 @@ def test_a_folder_around_gradescopes_folders_is_told_if_it_is_not_gradescopes(tm
                  f"{around}/submission_78/masked_add.py": "2"}  # fmt: skip
         source = zipped(tmp_path / f"{around}.zip", files)
         assert take_in(source, tmp_path / "submitted", {ADD: ["masked_add"]}, ROSTER).around == told
+
+
+def test_gradescopes_folder_beside_hand_ins_is_told_and_may_be_a_students(tmp_path):
+    """Who sends such a folder, with a list of its own, sends nothing in the name of others."""
+    files = {**gradescopes("exp/"), "mine/masked_add.py": "x"}
+    taken = take_in(zipped(tmp_path / "a.zip", files), tmp_path / "submitted", {ADD: ["masked_add"]}, ROSTER)
+    (line,) = [one for one in taken.ignored if one.startswith("exp: ")]
+    assert line.endswith("If it is no student's, unpack the export, and name that folder instead.")
+    assert taken.students == {"exp", "mine"}
+    own = take_in(zipped(tmp_path / "b.zip", gradescopes("ada/")), tmp_path / "of_ada", {ADD: ["masked_add"]}, ROSTER)
+    assert own.students == {"ada"}
 
 
 def test_notes_have_the_names_that_the_student_knows(tmp_path):

@@ -110,6 +110,16 @@ def test_sizes_that_are_multiplied_with_each_other_are_never_both_1_in_a_large_c
         assert set(others) <= set(FEW) and len(set(others)) > 1
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_large_size_comes_with_each_of_a_few_values_of_its_factor_and_values_that_show_it(seed):
+    """With values below the smallest normal number a softmax's weights are all alike, whatever q is read."""
+    sizes = {"G": upto(4, limit=64, block=3), "N": upto(4, limit=64, block=3)}
+    promise = stated(["x"], ("float32",), dict(sizes=sizes, x=contiguous("G*N", values=(normal, subnormal, unusual))))
+    calls = [call for call in large_calls(promise, seed, "test", 32) if call.values["x"] is not subnormal]
+    for name, other in (("G", "N"), ("N", "G")):
+        assert {call.sizes[other] for call in calls if call.sizes[name] > 4} >= set(FEW)
+
+
 def test_a_vector_is_never_one_element_in_all():
     options = dict(sizes={"N": upto(150, limit=2**20, BLOCK_N=64)}, x=any_strides("N"))
     for seed in SEEDS:

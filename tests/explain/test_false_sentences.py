@@ -211,7 +211,7 @@ def test_a_run_begins_with_a_true_sentence(name, seed, tmp_path):
     (exercise,) = (id for id in EXERCISES if f"def {id}(" in text)
     path = tmp_path / f"{exercise}.py"
     path.write_text(text)
-    way = Way(whole=True, seed=seed)
+    way = Way(seed=seed)
     found = outcome(Proof("mutant", name, EXERCISES[exercise].path, path, FAIL), path, way)
     line = 1 + text[: text.index(new)].count("\n")
     assert found.message.startswith(said.format(line=line))

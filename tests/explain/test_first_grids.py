@@ -204,9 +204,40 @@ def solution(id: str) -> str:
     return (ROOT / f"solutions/{id}/{id[3:]}.py").read_text(encoding="utf-8")
 
 
-def test_an_offset_that_takes_blocks_for_rows_leaves_the_last_row_and_no_column(bench):
-    """Lane 156 of a tile that begins in the middle of a row is no column 781."""
-    text = solution("03_softmax").replace("row * stride_zm + cols * stride_zn", "row * BLOCK_N + cols")
+ROWS_APART = [
+    (
+        (("z_ptr + row * stride_zm + cols * stride_zn", "z_ptr + row * BLOCK_N + cols"),),
+        "store",
+        "tl.store(z_ptr + row",
+    ),
+    ((("x_ptr + row * stride_xm + cols * stride_xn", "x_ptr + row * BLOCK_N + cols"),), "load", "x = tl.load(x_ptr"),
+    (
+        (
+            ("    mask = cols < N\n", "    mask = cols < N\n    offsets = row * BLOCK_N + cols\n"),
+            ("z_ptr + row * stride_zm + cols * stride_zn", "z_ptr + offsets"),
+        ),
+        "store",
+        "offsets = row",
+    ),
+    ((("z_ptr + row * stride_zm + cols", "z_ptr + row * (stride_zm + 8) + cols"),), "store", "tl.store(z_ptr + row"),
+]
+
+
+@pytest.mark.parametrize(("changes", "function", "line"), ROWS_APART)
+def test_an_offset_that_takes_other_lengths_for_rows_leads_amid_a_row(bench, changes, function, line):
+    """The mask lets through what a row has: neither it nor a column is to blame."""
+    text = solution("03_softmax")
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    verdict = bench(text, "03_softmax").check(normal(100, 781), dtypes=("float32",))
+    assert verdict.lines[0].startswith(f"The address of the {function} in line ")
+    assert "is wrong, and not its mask, which lets through a lane for each of the 781 columns of " in verdict.lines[0]
+    assert verdict.lines[0].endswith(", where no row begins.") and "[100, 0]" in verdict.lines[1]
+    assert text.splitlines()[verdict.line - 1].strip().startswith(line)
+
+
+def test_a_row_too_many_is_no_wrong_length_of_rows(bench):
+    text = solution("03_softmax").replace("(M,)", "(M + 1,)")
     verdict = bench(text, "03_softmax").check(normal(12, 781), dtypes=("float32",))
-    assert "past its last row. If the mask limits rows as you mean it, the address is wrong." in verdict.lines[0]
-    assert "z[12, 0]" in verdict.lines[1]
+    assert "and not its mask" not in verdict.lines[0]

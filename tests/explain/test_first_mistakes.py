@@ -46,6 +46,7 @@ APART = "an argument stands where none belongs. Offsets are added to an address:
 OF_NUMBERS = "the mask holds numbers, and it has to say of each lane whether it takes part: offsets < N does."
 NOT_CALLED = "a function stands here and is not called: tl.program_id(0) is a number, tl.program_id a function."
 NO_MATH = "the file does not import math, which computes with Python's numbers: for a value of the kernel it is tl."
+NO_LIST = "a kernel has no list that grows, or that a tile becomes. A tile holds many numbers as it is, and what a"
 PICKS = "an index picks no element of a tile: mask and reduce"
 
 OF_ADDITION = {
@@ -61,7 +62,28 @@ OF_ADDITION = {
     "z_ptr[offs] +=": (STORE, "z_ptr[offs] += x + y", f"z_ptr {CANNOT.format('z_ptr')}"),
     "x[i]": (STORE, STORE.replace("x + y", "x[i] + y"), PICKS),
     "x[0]": (STORE, STORE.replace("x + y", "x[0] + y"), PICKS),
-    "x[0] =": (STORE, "x[0] = 1.0", "a tile cannot be assigned to in parts"),
+    "x[0] =": (STORE, "x[0] = 1.0", "neither a tile nor a list can be assigned to in parts: use tl.where."),
+    "append": (STORE, f"sums = []\n    sums.append(x + y)\n    {STORE}", NO_LIST, 1),
+    "extend": (STORE, f"sums = [x]\n    sums.extend([y])\n    {STORE}", NO_LIST, 1),
+    "a list in a loop": (
+        LOAD,
+        f"0\n    xs = []\n    for _ in range(1):\n        xs += [{LOAD}]\n    x = xs[0]",
+        NO_LIST,
+        4,
+    ),
+    "list()": (STORE, STORE.replace("x + y", "list(x + y)"), NO_LIST),
+    "item of a list": (
+        LOAD,
+        f"{LOAD}\n    xs = [0.0, 0.0]\n    xs[0] = x",
+        "neither a tile nor a list can be assigned to in parts",
+        2,
+    ),
+    "comprehension": (
+        "tl.arange(0, BLOCK_N)",
+        "[i for i in range(BLOCK_N)]",
+        "a kernel cannot contain a list comprehension. Numbers",
+    ),
+    "a list in a sum": (STORE, STORE.replace("x + y", "x + [1.0, 2.0]"), "a list or tuple stands where one block, or"),
     "tl.max of two": (STORE, STORE.replace("x + y", "tl.max(x, y)"), MAXIMUM),
     "x.max(y)": (STORE, STORE.replace("x + y", "x.max(y)"), MAXIMUM),
     "tl.min of two": (STORE, STORE.replace("x + y", "tl.min(x, axis=y)"), "tl.min takes a block and the number of"),

@@ -120,7 +120,7 @@ OF_SWIGLU = {
     ),
     "store tuple": (
         (("z_ptr + place, silu * up,", "(z_ptr + place, dgate_ptr + place), (silu * up, dz * up * slope),"),),
-        "The compiler refuses line 28: a tuple stands where one block, or one value, is expected.",
+        "The compiler refuses line 28: a list or tuple stands where one block, or one value, is expected.",
         "tl.store((z_ptr + place, dgate_ptr + place), (silu * up, dz * up * slope), mask=mask)",
     ),
     "return in kernel": (

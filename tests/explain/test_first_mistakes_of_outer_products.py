@@ -81,7 +81,7 @@ OF_OUTER_PRODUCTS = {
     ),
     "v[v<0]=0": (
         ((RELU, "v[v < 0] = 0"),),
-        "The compiler refuses line 21: a tile cannot be assigned to in parts: use tl.where.",
+        "The compiler refuses line 21: neither a tile nor a list can be assigned to in parts: use tl.where.",
         "v[v < 0] = 0",
     ),
     "where two args": (

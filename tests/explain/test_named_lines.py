@@ -38,6 +38,38 @@ def test_the_line_that_adds_in_16_bits_is_told(bench):
     assert verdict.lines[1] == f"Line 21:  h = {narrow.strip()}" and verdict.line == 21
 
 
+SUM_OF_BLOCKS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def sum_kernel(x_ptr, z_ptr, N, xm, xn, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    total = tl.zeros((BLOCK,), dtype=tl.float16)
+    for start in range(0, N, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        ADDED
+    tl.store(z_ptr + row, tl.sum(total.to(tl.float32), 0))
+
+
+def row_sum(x):
+    z = torch.empty(x.shape[0], dtype=x.dtype, device=x.device)
+    sum_kernel[(x.shape[0],)](x, z, x.shape[1], *x.stride(), BLOCK=64)
+    return z
+"""
+LOADED = "tl.load(x_ptr + row * xm + cols * xn, mask=cols < N, other=0.0)"
+
+
+@pytest.mark.parametrize("added", [f"total += {LOADED}", f"total = total + {LOADED}"])
+def test_the_zeros_that_make_a_sum_one_of_16_bits_are_told(bench, added):
+    text = SUM_OF_BLOCKS.replace("ADDED", added)
+    verdict = bench(text, "07_row_sum").check(normal(16, 4000), dtypes=("float16",))
+    assert verdict.line == 10 and "total = tl.zeros" in text.splitlines()[9]
+    assert any(one.startswith("Line 10 makes total of fp16, so that line 13 adds up in fp16") for one in verdict.lines)
+
+
 def test_warps_that_are_none_are_told_with_their_number(bench):
     text = changed("10_rms_norm", ("min(max(BLOCK_N // 256, 1), 16)", "min(16, BLOCK_N // 256)"))
     verdict = bench(text, "10_rms_norm").check(normal(8, 100), normal(8, 100), normal(100), 1e-5)

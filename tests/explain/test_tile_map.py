@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import normal
+from grader import normal, output
 from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, MapTile, TileMap
 from grader.show.tiles_svg import tile_map_svg
 
@@ -34,6 +34,24 @@ def test_an_unwritten_tile_belongs_to_nobody(bench):
     assert [[tile.state for tile in line] for line in tiles.tiles] == [[RIGHT, RIGHT, UNWRITTEN]] * 2
     assert tiles.tiles[0][2].program is None
     assert tiles.text() == ["..?", "..?"]
+
+
+COPY = (ROOT / "solutions/02_strided_blocks/strided_blocks.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("mask", "shape", "marks"),
+    [
+        ("(rows < M - 1) & (cols < N)", (131, 77), ["..", "..", "XX"]),
+        ("(rows < M) & (cols < N - 1)", (101, 153), ["..X", "..X"]),
+        ("(rows < M) & (cols < 70)", (101, 203), [".X??", ".X??"]),
+        ("(rows < 77) & (cols < N)", (203, 77), ["..", "XX", "??", "??"]),
+        ("(rows < 64) & (cols < N)", (203, 77), ["..", "??", "??", "??"]),
+    ],
+)
+def test_a_tile_that_a_mask_cuts_off_is_one_tile(bench, mask, shape, marks):
+    wrong = COPY.replace("(rows < M) & (cols < N)", mask)
+    assert bench(wrong, "02_strided_blocks").check(normal(*shape), output(*shape)).tiles.text() == marks
 
 
 def test_a_wrong_tile_shows_its_first_wrong_element(bench):

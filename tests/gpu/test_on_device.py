@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from grader.gpu.device import Device, device_here
+from tests.author.test_new_without_a_model import EXERCISES, HEAD, TESTS
 from tests.compiler.launch_plans import Recording
 from tests.conftest import ROOT
 from tests.learn.conftest import Course
@@ -178,3 +179,17 @@ def test_host_descriptors_that_are_taken_apart_for_an_a100_give_the_right_result
     results, found = replayed(plan, Functions(plan), 0, fill, recording.specs, [])
     assert not (found.overruns or found.changed or found.differing)
     assert torch.equal(results["z"], x * 2 + 1)
+
+
+@pytest.mark.parametrize("change", ["", "wrong"])
+def test_the_bound_that_torchs_own_run_makes_holds_on_a_gpu(tmp_path, change):
+    """A sum of 4096 terms in fp32: torch adds in another order than the kernel, and neither is exact."""
+    course, own = Course(tmp_path), EXERCISES[0]
+    course.here("new", "37_column_sum")
+    tests = TESTS.format(name=own.name, reference=own.reference, call=own.call)
+    tests += "\n\ndef test_a_call_for_a_gpu(on_gpu):\n    on_gpu(normal(4096, 4099))\n"
+    (course.path / "exercises" / "37_column_sum" / "test_column_sum.py").write_text(tests)
+    kernel = own.kernel.replace("range(0, M)", "range(0, tl.minimum(M, 4095))") if change else own.kernel
+    course.save("37_column_sum", HEAD + kernel)
+    done = course.pytest("exercises/37_column_sum", "--device", "cuda")
+    assert done.status == (1 if change else 0), done.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,10 +16,10 @@ from grader.gpu.device import Device, device_here
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.plan import Plan, PlannedBuffer, PlannedView
 from grader.judging.gate_measurement import timed_calls
-from grader.numerics.bounds import Bound, tolerance
+from grader.numerics.bounds import Bound, RoundingModel, tolerance
 from grader.numerics.data_sets import Data, normal, with_some
 from grader.numerics.rounding_models import PRODUCT, SOFTMAX
-from grader.numerics.roundoff import EXACT
+from grader.numerics.roundoff import EXACT, U32
 from grader.wire.reply import spec_of
 from tests.conftest import ROOT
 
@@ -163,6 +164,14 @@ def test_one_wrong_element_of_one_call_is_enough(timed):
     timed.add()
     timed.tensors(1)[2][77] += 1
     assert timed.chain.verify() == "an output of a timed call is wrong"
+
+
+def test_within_a_bound_it_is_said_how_far_a_wrong_element_is_off(timed):
+    timed.speed.bounds["z"] = RoundingModel(lambda z, x, y: U32 * (x.abs() + y.abs()))
+    timed.add()
+    timed.tensors(1)[2][77] += 1
+    said = re.fullmatch(r"an output of a timed call is wrong: it is off by (\S+) times .*", timed.chain.verify())
+    assert said and float(said[1]) > 1e5
 
 
 def test_inputs_changed_so_that_the_result_fits_are_of_no_use(timed):

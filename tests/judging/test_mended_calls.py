@@ -211,6 +211,45 @@ def test_what_is_said_tells_the_line_and_not_the_edit(tmp_path, told):
     assert found.message.splitlines()[-1].endswith("total = total + x * x")
 
 
+@pytest.mark.parametrize(
+    ("exercise", "changes"),
+    [("02", (("(rows < M) & (cols < N)", "(rows < N) & (cols < M)"),)), ("02", (("(cols < N)", "(cols < M)"),))],
+)
+def test_a_call_that_lacks_the_edit_as_a_size_is_1_does_not_count_as_one_that_stays_wrong(tmp_path, exercise, changes):
+    """The compiler has put the number in the place of the name: nothing is there to exchange."""
+    found = judged(tmp_path, exercise, changed(COPY, *changes))
+    assert "every wrong call that was tried comes out right" in found.message, found.message
+
+
+E, OF_ROWS = "    e = tl.exp(x - tl.max(x, 0))", "e / tl.sum(e, 0)"
+
+
+@pytest.mark.parametrize(
+    ("id", "changes", "part"),
+    [
+        ("03_softmax", ((OF_ROWS, "e / (tl.sum(e, 0) + 1e-6)"),), "+ 1e-6"),
+        ("03_softmax", ((E, f"{E}\n    s = tl.sum(e, 0)\n    s += 1e-6\n"), (OF_ROWS, "e / s")), "s += 1e-6"),
+        ("13_online_softmax", (("/ total,", "/ (total + 1e-6),"),), "+ 1e-6"),
+        ("09_layer_norm", (("mean = tl.sum(x, 0) / N", "mean = tl.sum(x, 0) / (N + 1e-6)"),), "(N + 1e-6)"),
+    ],
+)
+def test_the_line_of_a_small_number_that_few_calls_show(tmp_path, id, changes, part):
+    text = changed((ROOT / f"solutions/{id}/{id[3:]}.py").read_text(), *changes)
+    found = judged(tmp_path, id[:2], text)
+    assert found.line == line_of(text, part), found.message
+    assert f"With one operation less in line {found.line}, every wrong call that was tried" in found.message
+
+
+def test_a_small_number_that_does_no_harm_is_not_told(tmp_path):
+    changes = (
+        (OF_ROWS, "z"),
+        (E, f"{E}\n    z = e / (tl.sum(e, 0) + 1e-12)\n    z = z * tl.where(N == 1, 2.0, 1.0)\n"),
+    )
+    text = changed((ROOT / "solutions/03_softmax/softmax.py").read_text(), *changes)
+    found = judged(tmp_path, "03", text)
+    assert found.line != line_of(text, "1e-12"), found.message
+
+
 def test_an_edit_is_counted_as_one_where_a_size_of_1_is_a_number_of_the_text(tmp_path, told, counts):
     old, new, *_ = OF_COPIES["a value"]
     judged(tmp_path, "02", changed(COPY, (old, new)))

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from grader.compiler.machine_code import MachineCode
 from grader.own import own_server
 from grader.own.judgement import NOT_JUDGED, RIGHT, SCHEMA, WRONG, Judgement, judge
 from grader.own.own_process import judgement_of
@@ -360,3 +361,25 @@ def test_digits_that_are_lost_are_measured_by_what_torchs_run_loses(tmp_path):
     kernel = ROWS.replace("dtype=tl.float32", "dtype=tl.float16").replace(".to(tl.float32)", ".to(tl.float16)")
     found = judged(tmp_path, kernel, MEAN, "M,N; M=1..20 N=1..900")
     assert found.outcome == WRONG and "times the bound" in found.sentences[0], found.sentences
+
+
+def test_what_is_stated_to_be_lost_is_no_mistake_any_more(tmp_path):
+    """The report says twice the share that it has seen: bf16 loses up to 2**-9 of a value, and the largest has more."""
+    kernel = MENDED.replace("x * slope)", "(x * slope).to(tl.bfloat16))")
+    found = judged(tmp_path, kernel, REFERENCE)
+    (share,) = re.findall(r"approximates = (\S+)", " ".join(found.sentences))
+    assert found.outcome == WRONG and 1e-5 < float(share) <= 2**-8
+    assert judged(tmp_path, kernel, REFERENCE, promise={"approximates": 2**-8}).outcome == RIGHT
+
+
+def test_a_wrong_kernel_is_not_compiled(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(MachineCode, "_compiled", lambda *given: asked.append(given))
+    found = judged(tmp_path, MENDED.replace("x * slope", "x + slope"), REFERENCE)
+    assert found.outcome == WRONG and not asked
+
+
+def test_numbers_that_the_kernel_draws_itself_are_told(tmp_path):
+    kernel = MENDED.replace("x * slope)", "x * tl.rand(7, offs))")
+    assert judged(tmp_path, MENDED, REFERENCE).notes == []
+    assert "tl.rand draws other numbers than torch" in judged(tmp_path, kernel, REFERENCE).notes[0]

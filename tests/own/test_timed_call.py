@@ -13,6 +13,7 @@ from grader.own.judgement import NOT_JUDGED, RIGHT
 from grader.own.own_process import asked
 from grader.own.own_speed import speed_words
 from grader.own.timed_call import anchor_of, timed_data
+from grader.own.timing_process import wrong_while_timed
 from tests.own.test_own_kernels import MENDED, REFERENCE, judged
 
 TWO = MENDED.replace("def leaky_relu(x, slope=0.01)", "def leaky_relu(x, y, slope=0.01)")
@@ -33,6 +34,13 @@ def test_the_call_has_the_sizes_that_are_stated_and_plain_values(tmp_path):
     x, slope = timed_data(stated.exercises[0], "M=40000", 5)
     assert isinstance(x, Data) and x.shape == (40000, 90) and x.dtype == "float16" and slope == 0.01
     assert x.steps == (("normal",),) and x.layout == x.in_plain_layout.layout
+
+
+def test_each_argument_has_memory_of_its_own(tmp_path):
+    """Drawn calls of square matrices have b in the memory of a: then c is a @ a, and a @ b was expected."""
+    stated = asked_of(tmp_path, TWO, "def leaky_relu(x, y):\n    return x @ y\n", "M,K K,N; M=1..9 K=1..9 N=1..9")
+    for seed in range(12):
+        assert not any(one.part_of or one.same_as for one in timed_data(stated.exercises[0], "M=64 K=64 N=64", seed))
 
 
 def test_of_stated_calls_the_largest_is_timed(tmp_path):
@@ -64,6 +72,13 @@ def test_without_a_gpu_the_kernel_is_judged_and_not_timed(tmp_path):
     found = judged(tmp_path, MENDED, REFERENCE, time="N=1000000")
     assert found.outcome == RIGHT and "not timed: no GPU" in found.speed["why"] and found.speed["next"]
     assert "no GPU" in speed_words(found.speed)[0]
+
+
+def test_a_product_that_cuts_to_tf32_at_the_timed_size_alone_is_told(tmp_path):
+    """What an output is off by says the replay; why it may be says the kernel's text of that call."""
+    by_default, other = (wrong_while_timed("an output is wrong", "H200", lines) for lines in ([29], []))
+    assert "the tl.dot in line 29 cuts fp32 to tf32" in by_default.said and "ieee" in by_default.next
+    assert "tf32" not in other.said and "--thorough" in other.next
 
 
 def test_shares_are_said_in_a_line_and_what_is_left_out_in_another():

@@ -10,7 +10,7 @@ from grader.gpu.models import DEFAULT_MODEL
 from grader.processes import front_end_process
 from grader.processes.faults import ChildEnded
 from grader.processes.front_end_process import FrontEnd
-from grader.submission.text import Submission
+from grader.submission.text import Submission, submission_of
 from grader.wire.recorded_call import Recipe
 
 FILE = """
@@ -72,3 +72,18 @@ def test_an_error_that_is_none_of_the_compilers_is_the_files(monkeypatch):
         assert made.text(recipe(1)).failure.type == "SyntaxError"
     finally:
         made.end()
+
+
+def test_a_file_that_differs_in_what_the_kernel_does_not_reach_has_the_same_text(front_end):
+    host = "\ndef entry(x):\n    kernel[1, 1](x, 1)\n"
+    told = [
+        front_end.text(recipe(1))
+        for text in (
+            FILE + host,
+            FILE + host.replace("1, 1", "2, 1"),
+            FILE.replace("range(n *", "range(7 + n *") + host,
+        )
+        if front_end.take(submission_of(Path("submission.py"), text.encode())) is None
+    ]
+    assert told[0] is told[1]
+    assert told[0].source and told[2].source and told[0] != told[2]

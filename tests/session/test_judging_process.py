@@ -150,6 +150,12 @@ def test_a_run_there_finds_the_folder_the_arguments_and_the_encoding_of_the_comm
     assert done.out.isascii() and (tmp_path / "result.json").exists()
 
 
+def test_a_run_in_a_process_that_has_imported_torch_takes_one_thread(tmp_path):
+    """Its threads would look for work in a loop, on as many cores as there are."""
+    script = f"import torch, pytest; print(int(pytest.main({[str(ROOT / ADD)]!r})), torch.get_num_threads())"
+    assert started([sys.executable, "-c", script], tmp_path, {"OMP_NUM_THREADS": "3"}).lines[-1] == "1 1"
+
+
 def test_a_submission_finds_the_usual_signals_and_not_the_environment_of_pytests_in_its_memory(tmp_path, temporary):
     looking = tmp_path / "looking.py"
     looking.write_text(SOLUTION.read_text() + LOOKS_FOR_SECRET + LOOKS_AT_SIGNALS + STAYS)

@@ -22,7 +22,7 @@ from grader.gpu.nvml import Clocks
 from grader.gpu.plan import Plan, least_bytes
 from grader.numerics.arguments import Argument, DataOrNumber, in_precision, numbers_alone
 from grader.numerics.bounds import Bound
-from grader.numerics.comparison import is_right, surely_right
+from grader.numerics.comparison import compare, is_right, surely_right
 from grader.numerics.data_sets import Data, drawing_precision, seed_place
 from grader.wire.messages import TensorSpec
 
@@ -157,7 +157,9 @@ def _complaint(plan: Plan, speed: SpeedRequest, buffers: Buffers, seed: int) -> 
         if out.shape != ref.shape:
             return "an output of a timed call has another shape than it should"
         if not is_right(out, ref, bound, inputs):
-            return "an output of a timed call is wrong"
+            error = compare(out, ref, bound, inputs).largest_error
+            how_far = f": it is off by {error:.3g} times what rounding may do" if math.isfinite(error) else ""
+            return f"an output of a timed call is wrong{how_far}"
     overruns = buffers.overruns()
     return f"a timed call wrote outside of {overruns[0].buffer}" if overruns else ""
 

@@ -9,12 +9,18 @@ the parent starts another one.
                          draw     {plan, config, arguments, data, ...}  a call on inputs drawn here, compared here
                          measure  {plan, config, arguments, data, ...}  a sample of a call's speed
                          ceilings {uuid, seed, ...}                     the anchors against themselves; no plan
+                         lend     {bytes, uuid, seed, ...}              a copy to be measured by a file; no plan
+                         calls    {}                                    of the lent device; wire/device_calls packs them
+                         return   {}                                    after which it is lent no more
                          go       {}                                    after prepared: nobody else uses the GPU now
     process -> parent    prepared {}                                    memory is filled, graphs are made, nothing timed
     process -> parent    checked  {overruns, changed, differing, outputs}  the results' bytes are the blob
                          drawn    {overruns, changed, differing, summaries}
                          measured {rounds, wrong, bytes, config}
                          ceilings {copy, matmul, megahertz, complaint}
+                         lent     {seconds}                             of the copy, by our own measurement
+                         told     {now, events}                         what calls of the device give
+                         returned {}
                          failed   {message}                             the driver refused, or a kernel faulted
                          no-room  {message}                             the GPU has too little memory
                          died     {message}                             an error of this process itself
@@ -35,7 +41,7 @@ import torch
 
 from grader.course.exercise import Exercise
 from grader.course.folder import Folder, found_here, load_test_file
-from grader.gpu.inside import ceilings, checking, measuring
+from grader.gpu.inside import ceilings, checking, measuring, real_gpu
 from grader.gpu.inside.guarded_buffers import Buffers
 from grader.gpu.inside.launcher import DriverError, Functions
 from grader.gpu.lock import gpu_held
@@ -56,13 +62,13 @@ def main(request_fd: int, reply_fd: int, uuid: str) -> None:
         torch.zeros(1, device="cuda")  # makes the context and keeps it current
     with open(request_fd, "rb") as requests, open(reply_fd, "wb") as replies:
 
-        def wait_for_turn() -> None:
-            frames.send(replies, {"kind": "prepared"})
-            _received(requests)
+        def asked(reply: dict) -> tuple[dict, bytes]:
+            frames.send(replies, reply)
+            return _received(requests)
 
         frames.send(replies, {"kind": "ready"})
         while True:
-            reply, blob = _answer(*_received(requests), wait_for_turn)
+            reply, blob = _answer(*_received(requests), asked)
             frames.send(replies, reply, blob)
             if reply["kind"] in ("failed", "died"):
                 os._exit(1)  # the context may be ruined, and leaving in order would wait for it
@@ -84,7 +90,12 @@ def _received(requests: BinaryIO) -> tuple[dict, bytes]:
         os._exit(0)  # the parent is done, or gone
 
 
-def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tuple[dict, bytes]:
+def _answer(header: dict, blob: bytes, asked: Callable[[dict], tuple[dict, bytes]]) -> tuple[dict, bytes]:
+    """Returns the reply to a request. `asked`: sends what comes before it, and returns what the parent says to that."""
+
+    def wait_for_turn() -> None:
+        asked({"kind": "prepared"})
+
     answers: dict[str, Callable[..., tuple[dict, bytes]]] = {
         "check": _check, "draw": _draw, "measure": partial(_measure, wait_for_turn),
     }  # fmt: skip
@@ -92,6 +103,8 @@ def _answer(header: dict, blob: bytes, wait_for_turn: Callable[[], None]) -> tup
         if header["kind"] == "ceilings":
             wait_for_turn()
             return ceilings.answer(header["uuid"], header["seed"], header["l2_bytes"], header["memory_bytes"]), b""
+        if header["kind"] == "lend":
+            return real_gpu.lend(header, asked), b""
         arguments = [TensorSpec.from_json(spec, ANY_SIZE, ANY_SIZE) for spec in header["arguments"]]
         plan = read_plan(header["plan"], blob[: header["plan_bytes"]], arguments, GpuModel(**header["model"]))
         functions = Functions(plan)

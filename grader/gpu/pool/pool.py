@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from grader.gpu.lock import gpu_held, next_to_measure
 from grader.gpu.pool.replay_process import ReplayEnded, Replayer
@@ -60,6 +60,10 @@ class ReplayPool:
     def ceilings(self, request: dict) -> dict:
         """Returns what Samplers.ceilings returns for this request."""
         return self._samplers.ceilings(request)
+
+    def lent(self, request: dict) -> AbstractContextManager[tuple[Replayer, dict]]:
+        """Returns what Samplers.lent returns for this request."""
+        return self._samplers.lent(request)
 
     def end(self) -> None:
         replayers = [*self._checkers, *self._samplers.all()]

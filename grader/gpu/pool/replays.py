@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import atexit
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from grader.course.folder import Folder
 from grader.gpu.device import Device
 from grader.gpu.pool.pool import ReplayPool
+from grader.gpu.pool.replay_process import Replayer
 from grader.wire.messages import TensorSpec
 
 if TYPE_CHECKING:
     from grader.gpu.plan import PackedPlan
+    from grader.wire.device_calls import DeviceCall
 
 CHECK_LIMIT, DRAW_LIMIT = 10.0, 30.0  # seconds, where right kernels take 0.1 and 0.5
+LENT_LIMIT = 15.0  # seconds, of which a right measurement takes 1 to 2
+
+
+class LentGpu:
+    """The GPU as a device that a measuring function asks; its kernel is a copy of `seconds` by our own measurement."""
+
+    def __init__(self, replayer: Replayer, seconds: float) -> None:
+        self._replayer, self.seconds = replayer, seconds
+        self._ends = time.monotonic() + LENT_LIMIT
+
+    def answer(self, calls: list[DeviceCall]) -> tuple[float | None, list[float]]:
+        """Returns what SimulatedGpu.answer returns for these calls. Raises ReplayEnded."""
+        from grader.wire.device_calls import packed  # which imports torch: see session/machine.py
+
+        reply, _ = self._replayer.ask({"kind": "calls"}, packed(calls), max(0.1, self._ends - time.monotonic()))
+        return reply["now"], reply["events"]
 
 
 class Replays:
@@ -79,6 +100,15 @@ class Replays:
         request = {"kind": "ceilings", "uuid": self.device.uuid, "seed": seed}
         request |= {"l2_bytes": model.l2_bytes, "memory_bytes": model.memory_bytes}
         return self.pool.ceilings(request)
+
+    @contextmanager
+    def lent(self, bytes_of_copy: int, seed: int) -> Iterator[LentGpu]:
+        """Lends the GPU as a device on which a file measures a copy of so many bytes. Raises ReplayEnded, GpuBusy."""
+        model = self.device.model
+        request = {"kind": "lend", "bytes": min(bytes_of_copy, model.memory_bytes // 16), "seed": seed}
+        request |= {"uuid": self.device.uuid, "l2_bytes": model.l2_bytes}
+        with self.pool.lent(request) as (replayer, reply):
+            yield LentGpu(replayer, reply["seconds"])
 
     def _request_of(self, packed: PackedPlan, config: int, arguments: list[TensorSpec]) -> dict:
         return {

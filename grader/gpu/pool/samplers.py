@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 import statistics
 import threading
-from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 
 from grader.gpu.answers import ANCHOR, Measurement
 from grader.gpu.lock import gpu_held, next_to_measure
@@ -68,6 +68,18 @@ class Samplers:
         replayer, reply = self._fresh_sample(request, b"")
         replayer.end()
         return reply
+
+    @contextmanager
+    def lent(self, request: dict) -> Iterator[tuple[Replayer, dict]]:
+        """Lends a fresh process and its reply "lent", while nobody else uses the GPU. Raises ReplayEnded, GpuBusy."""
+        with next_to_measure(self._uuid):
+            replayer = self._fresh()
+            try:
+                replayer.wait_until_ready()
+                with gpu_held(self._uuid, alone=True):
+                    yield replayer, replayer.ask(request, b"", MEASURE_LIMIT)[0]
+            finally:
+                replayer.end()
 
     def all(self) -> list[Replayer]:
         return list(self._idle)

@@ -21,6 +21,7 @@ import socket
 import subprocess
 import threading
 from dataclasses import asdict
+from typing import NoReturn
 
 from grader.gpu.device import Device, driver_device
 from grader.gpu.lock import GpuBusy
@@ -93,6 +94,10 @@ class PoolElsewhere:
     def sample(self, request: dict, blob: bytes, work: str, served: list[int]) -> tuple[dict, int]:
         header, _ = self._ask({"kind": "sample", "request": request, "work": work, "served": served}, blob)
         return header["reply"], header["process"]
+
+    def lent(self, request: dict) -> NoReturn:
+        """Raises GpuBusy: a GPU that many judges share is lent to no single file for seconds."""
+        raise GpuBusy("judges of a class share the GPU")
 
     def end(self) -> None:
         """Does nothing: the shared pool serves other judges too."""
