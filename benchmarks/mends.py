@@ -30,7 +30,7 @@ from grader.interpreter.interpreter_host import InterpreterHost  # noqa: E402
 from grader.interpreter.mends import Mender  # noqa: E402
 from grader.judging import mended_calls  # noqa: E402
 from grader.judging.run import Run  # noqa: E402
-from grader.session import session  # noqa: E402
+from grader.session import grading  # noqa: E402
 
 ANCHOR = "import torch, triton (anchor)"
 # The second mistake of each is made as well where the search is to find nothing.
@@ -62,7 +62,7 @@ class Watched:
                 self.seconds.append(time.perf_counter() - began)
             return self.found
 
-        Run._asked_exactly, session.mended = asked, mended
+        Run._asked_exactly, grading.mended = asked, mended
         mend.is_asked_for = lambda verdict: verdict.outcome == FAIL  # also where a listed mistake is told
 
     def tries(self) -> tuple[int, float]:

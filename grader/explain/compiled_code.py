@@ -14,7 +14,7 @@ from grader.gpu.compiled_facts import WIDEST, Facts, GlobalAccess, facts_of
 from grader.gpu.overwritten_tiles import OverwrittenTile
 from grader.gpu.plan import Plan
 from grader.sentences import Fields, Said, Sentence
-from grader.submission.text import Submission
+from grader.submission.text import Submission, line_of_option
 from grader.wire.messages import Failure, GpuModel
 
 NO_TENSOR_CORES = "Triton does not use the tensor cores of this GPU"
@@ -84,6 +84,9 @@ class Compiled(Sentence):
     ADVICE_NARROW_TILES = "Convert what has become fp32 to the dtype of the other tile before tl.dot."
 
 
+WARPS_UNASKED = 4  # of a kernel whose launch states no num_warps
+
+
 @dataclass(frozen=True)
 class Expectations:
     """A test's requirements on machine code; that it exists, fits the GPU and does not spill is always required."""
@@ -110,7 +113,7 @@ def compiled_verdict(
     for config in range(plan.configs):
         numbers = dict.fromkeys(launch.kernel for launch in plan.launches(config))
         facts = [facts_of(plan.kernels[number], filename) for number in numbers]
-        spilled = next((complaint for kernel in facts if (complaint := _spilled(kernel))), None)
+        spilled = next((complaint for kernel in facts if (complaint := _spilled(kernel, submission))), None)
         if refused := _does_not_run(plan, config, submission, exercise, model):
             unsound.append(refused)
         elif spilled is not None and plan.configs > 1:
@@ -169,7 +172,7 @@ def _judged(facts: list[Facts], expected: Expectations, submission: Submission, 
         complaint
         for kernel in facts
         for complaint in (
-            _spilled(kernel),
+            _spilled(kernel, submission),
             _wide_product(kernel) if expected.halves else None,
             _narrow(kernel, large, submission) if expected.vectors else None,
             _not_pipelined(kernel) if expected.pipelined and kernel.tensor_cores and not without_tma else None,
@@ -184,15 +187,15 @@ def _judged(facts: list[Facts], expected: Expectations, submission: Submission, 
     )
 
 
-def _spilled(kernel: Facts) -> Verdict | None:
+def _spilled(kernel: Facts, submission: Submission) -> Verdict | None:
+    """Returns the verdict on a kernel that needs more registers than there are; None for any other. Where it runs with
+    fewer warps than Triton gives a kernel, the line is the one that asks for them."""
     if not kernel.spills:
         return None
-    return failed(
-        Cause.SPILLS,
-        Compiled.SPILLS(kernel=kernel.kernel, bytes=kernel.spilled_bytes),
-        Compiled.ADVICE_HOLD_LESS(warps=kernel.warps),
-        kind="cost",
-    )
+    line = line_of_option(submission.tree, kernel.kernel, "num_warps") if kernel.warps < WARPS_UNASKED else 0
+    said = Compiled.SPILLS(kernel=kernel.kernel, bytes=kernel.spilled_bytes)
+    advice = Compiled.ADVICE_HOLD_LESS(warps=kernel.warps), source_line(submission, line)
+    return failed(Cause.SPILLS, said, *advice, kind="cost", line=line)
 
 
 def _narrow(kernel: Facts, large: float, submission: Submission) -> Verdict | None:

@@ -19,7 +19,7 @@ def add_unused(verdict: Verdict, submission: Submission) -> None:
     lines: dict[str, int] = {}
     for kernel in kernels_of(submission.tree):
         names = [node for node in ast.walk(kernel) if isinstance(node, ast.Name)]
-        used = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+        used = {"_", *(name.id for name in names if isinstance(name.ctx, ast.Load))}
         lines |= {name.id: name.lineno for name in names if isinstance(name.ctx, ast.Store) and name.id not in used}
     if len(lines) == 1:
         ((name, line),) = lines.items()

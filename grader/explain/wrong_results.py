@@ -127,7 +127,8 @@ def _wrong_result(
     if wanted.is_argument and result.same_as != name:
         view = f"a view of {result.shares_with}" if result.shares_with else "a new tensor"
         sentence = WrongResults.NOT_THE_GIVEN if alone else WrongResults.NOT_THE_GIVEN_FOR
-        return _wrong(sentence(entry=entry, returned=result.same_as or view, name=name))
+        said = sentence(entry=entry, returned=result.same_as or view, name=name)
+        return _returned(said, result.same_as, submission, exercise) if result.same_as else _wrong(said)
     if tuple(out.shape) != shape:
         said = WrongResults.SHAPE(name=name, shape=tuple(out.shape), expected=shape)
         return _made(said, result.line, submission, exercise)

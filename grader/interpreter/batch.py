@@ -93,6 +93,7 @@ class Batch:
     wide: WideAccesses = field(default_factory=WideAccesses)
     overflows: list[NotedOverflow] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    checks_offsets: bool = True  # whether offsets that their types cannot hold are noted
 
     def fill_of(self, line: int) -> str:
         """Returns the name of what masked lanes of a load in this line hold."""

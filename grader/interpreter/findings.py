@@ -96,6 +96,10 @@ class Reports:
             report.count += count
             report.programs.update(programs)
 
+    def first(self) -> FindingReport | None:
+        """Returns the report that programs which run one after another would have met first; None without any."""
+        return min(self._reports.values(), key=lambda report: report.turn, default=None)
+
     def findings(self, buffers: Iterable[Buffer]) -> list[tuple[Finding, Operation]]:
         """Returns the findings, each with its access, in the order in which programs that run one after another would
         have met them."""

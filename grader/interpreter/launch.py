@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ def run_launch(
 
     tracer: of the program, if there is only one.
     """
-    size = 1 if kernel.waits else _batch_size(kernel)
+    size = 1 if kernel.waits else max(1, min(ELEMENTS // max(kernel.largest, 1), MOST_PROGRAMS))
     with np.errstate(all="ignore"):
         for start in range(0, len(programs), size):
             batch.programs, batch.asked = _numbers(programs[start : start + size]), 0
@@ -41,14 +40,3 @@ def _numbers(programs: Sequence[int] | np.ndarray) -> np.ndarray:
     if isinstance(programs, range):
         return np.arange(programs.start, programs.stop, programs.step, dtype=np.int32)
     return np.ascontiguousarray(programs, np.int32)
-
-
-def _batch_size(kernel: ReadyKernel) -> int:
-    shapes = (
-        kind.shape
-        for function in kernel.module.functions.values()
-        for operation in function.walk()
-        for kind in (*operation.operand_types, *operation.result_types)
-    )
-    largest = max((math.prod(shape) for shape in shapes), default=1)
-    return max(1, min(ELEMENTS // max(largest, 1), MOST_PROGRAMS))

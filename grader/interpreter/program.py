@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -59,6 +60,13 @@ class ReadyKernel:
                 if operation.name in ACCESSES and ACCESSES[operation.name].access == "atomic":
                     returned |= {(name, number) for number in operation.results}
         return bool(used & returned)
+
+    @cached_property
+    def largest(self) -> int:
+        """The elements of its largest tensor."""
+        operations = (one for function in self.module.functions.values() for one in function.walk())
+        shapes = (kind.shape for one in operations for kind in (*one.operand_types, *one.result_types))
+        return max(map(math.prod, shapes), default=1)
 
     def _region(self, blocks: tuple[Block, ...]) -> tuple[ReadyBlock, ...]:
         return tuple(self._block(block) for block in blocks)

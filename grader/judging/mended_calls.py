@@ -7,6 +7,7 @@ on what is found.
 
 from __future__ import annotations
 
+import ast
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,8 @@ from grader.numerics.arguments import Argument, exact
 from grader.numerics.data_sets import Data
 from grader.numerics.roundoff import UNJUDGED
 from grader.processes.faults import ChildEnded, MachineFault
-from grader.submission.text import factors, given_by_name, lines_that_add_little
+from grader.submission.source_edits import source_edits
+from grader.submission.text import factors, lines_that_add_little
 from grader.submission.tuning_lines import line_of_grid
 from grader.ttir.exact_text import NoExactRun
 from grader.ttir.module import BadText
@@ -33,6 +35,7 @@ from grader.wire.recorded_parts import PlannedLaunch
 WORK = 300_000  # for all tries of a run: at most about two seconds of a core
 OF_FIRST = 0.8  # of the work that is left, for the first call of a structure
 ENOUGH = 2 / 3  # of the wrong calls have to be mended: an edit may not do for all structures
+COMPILED = 3000  # work of making a kernel's text
 FIRSTS = 2  # wrong calls of a structure whose edits are all tried: many an edit makes a small one right
 TELLING = 256  # elements of a call's tensors
 BY_NO_CHANCE = 3  # calls of one structure, wrong or right: fewer are right with many an edit
@@ -94,8 +97,8 @@ class _Call:
     @cached_property
     def ones(self) -> set[str]:
         """The parameters of kernels that are 1 in this call: the compiler leaves out products with them."""
-        steps = self.run.recorded_call(self.trial, self.inputs).call.steps
-        constants = [step.constants for step in steps if isinstance(step, PlannedLaunch)]
+        launches = self.run.recorded_call(self.trial, self.inputs).call.launches(self.trial.config)
+        constants = [launch.constants for launch in launches]
         return {name for by_name in constants for name, value in by_name.items() if value == "1"}
 
     @cached_property
@@ -115,6 +118,8 @@ class _Search:
     run: Run
     work: int
     launches: dict[int, int] = field(default_factory=dict)
+    lines: set[int] = field(default_factory=set)  # of what was found
+    is_cut: bool = False  # the last call did not tell much, and more edits may mend it
 
     def mended(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> Mended | None:
         mends: list[Mend] = []
@@ -154,11 +159,37 @@ class _Search:
             if not mends:
                 return None
         total = sum(map(len, wrong.values()))
-        lines = {one.line for one in mends}
+        self.lines = lines = {one.line for one in mends}
         if len(lines) != 1 or 0 in lines or mended < ENOUGH * total:
             return None
         line = lines.pop()
         return Mended(line, frozenset(kinds), mended, tried, *_simplest(counts, line))
+
+    def written(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> list[Mended]:
+        """Returns the mends of lines among the edits of the file that are compiled, one for each line."""
+        groups = sorted(wrong.values(), key=lambda calls: (not calls[0].has_finding, -len(calls), calls[0].order))
+        calls = [call for group in groups for call in group]
+        others = [call for group in right.values() for call in group]
+        source, found = self.run.submission.source, dict[int, Mended]()
+        if not calls or len(calls) + len(others) < BY_NO_CHANCE:
+            return []
+        for edit in source_edits(self.run.submission.tree, source):
+            if edit.line not in self.run.given_lines and edit.line not in found:
+                edited = edit.edited(source)
+                if all(self._is_right(call, edited) for call in (*calls, *others)):
+                    kinds, of = frozenset({edit.kind}), len(calls)
+                    found[edit.line] = Mended(edit.line, kinds, of, of, (edit.words,), of)
+        return list(found.values())
+
+    def _is_right(self, call: _Call, edited: bytes) -> bool:
+        """Returns whether a call is right with the kernels of another file."""
+        self.work -= COMPILED
+        try:
+            reply = self.run.mends(call.trial, call.inputs, call.results, WORK, keys=[], edited=edited)
+        except (NoExactRun, ChildEnded):
+            return False
+        self.work -= reply.spent
+        return reply.is_right
 
     def with_nothing_added(self, wrong: dict[tuple, list[_Call]]) -> Mended | None:
         """Returns the line that adds a small number, where all wrong calls are right without an operation there. Fewer
@@ -181,20 +212,23 @@ class _Search:
         refuted = wrong  # the first one tells the edits
         for _ in range(FIRSTS):
             first, *others = refuted
-            found = self._of(first, known)
+            found, self.is_cut = self._of(first, known), False
             if not found:
                 found = self._mends(
                     first, int(OF_FIRST * self.work), lines=lines, first_is_enough=len(lines or ()) == 1
                 )
+            telling, is_cut = first, self.is_cut
             for call in others:
                 before, found = found, self._of(call, found)
-                if before and not found:  # this one tells more
-                    refuted = [call, *(one for one in refuted if one is not call)]
+                telling = call if len(found) < len(before) else telling
+                if before and not found:
                     break
             else:
-                for call in right:
-                    found = self._of(call, found)
-                return self._of(first, found, order="reverse", fill="zero")
+                if not is_cut:
+                    for call in right:
+                        found = self._of(call, found)
+                    return self._of(first, found, order="reverse", fill="zero")
+            refuted = [telling, *(one for one in refuted if one is not telling)]  # this one tells more
         return []
 
     def _of(self, call: _Call, mends: list[Mend], **options) -> list[Mend]:
@@ -208,21 +242,23 @@ class _Search:
             asked["lines"] = sorted({*lines, *(self.launches[one] for one in lines if one in self.launches)})
         reply = self.run.mends(call.trial, call.inputs, call.results, min(most, self.work), **asked)
         self.work -= reply.spent
+        self.is_cut = reply.is_cut
         if reply.out_of_time and "keys" in asked:  # those that were not tried are neither mends nor none
             raise _NoTime
         # Operations more come last: one less, or a number as 0, may do for one that was not tried.
         doubtful = ("less", "number") if reply.out_of_time else ()
-        counted = (mend for mend in reply.mends if mend.kind not in doubtful and not self._is_meant(mend))
+        counted = (
+            mend
+            for mend in reply.mends
+            if mend.kind not in doubtful or mend.kind == "number" and self._has_number(mend.line)
+        )
         mends = [replace(mend, line=self._line_of(mend, call)) for mend in counted]
         return [mend for mend in mends if mend.line not in self.run.given_lines and (not lines or mend.line in lines)]
 
-    def _is_meant(self, mend: Mend) -> bool:
-        """Returns whether a launch gives what a mend changes to the parameters of the same names."""
-        if mend.kind != "argument":
-            return False
-        *_, name, and_or_is, other = mend.key.split()
-        changed = {name, other} if and_or_is == "and" else {name}
-        return changed <= given_by_name(self.run.submission.tree, mend.line)
+    def _has_number(self, line: int) -> bool:
+        """Returns whether a line writes a number, which another may stand for."""
+        nodes = (node for node in ast.walk(self.run.submission.tree) if isinstance(node, ast.Constant))
+        return any(node.lineno == line and type(node.value) in (int, float) for node in nodes)
 
     def _line_of(self, mend: Mend, call: _Call) -> int:
         """Returns the line of a mend; 0 where it is not known.
@@ -234,8 +270,10 @@ class _Search:
         if mend.kind == "grid" and (line := line_of_grid(tree, mend.line)):
             self.launches[line] = mend.line
             return line
-        if mend.kind == "more" and mend.words.rpartition(" ")[2].strip("`") in factors(tree, mend.line, call.ones):
-            return 0
+        if mend.kind == "more":
+            named, brought = factors(tree, mend.line, call.ones), mend.key.split()[-1]
+            if mend.words.rpartition(" ")[2].strip("`") in named or named and "stride" not in brought:
+                return 0
         return mend.line
 
 
@@ -256,10 +294,16 @@ def mended(run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial]
     no such line, whatever an edit there does. `wrong`: each with whether the memory checker found fault with it.
     `work`: see grader/interpreter/mends.py.
     """
+    search = _Search(run, work)
     try:
-        search, alike = _Search(run, work), _by_structure(run, wrong)
-        found = search.mended(alike, _by_structure(run, [(one, False) for one in right]))
-        return found or search.with_nothing_added(alike)
+        of_wrong, of_right = _by_structure(run, wrong), _by_structure(run, [(one, False) for one in right])
+        written = search.written(of_wrong, of_right)
+        found = search.mended(of_wrong, of_right)
+        if not written:
+            return found or search.with_nothing_added(of_wrong)
+        if len(written) > 1 or found is not None and found.line != written[0].line:
+            return None
+        return found or (None if search.lines - {0} else written[0])  # 0: the kernel or its launch is to blame
     except (NoExactRun, BadText, ChildEnded, MachineFault):  # it only explains: without it the report stands
         return None
 

@@ -38,7 +38,7 @@ from grader.processes.front_end_process import FrontEnd
 from grader.processes.interpreter_process import Interpreter
 from grader.processes.submission_process import SubmissionProcess
 from grader.processes.where import Where
-from grader.submission.text import Submission, read_submission, submission_of
+from grader.submission.text import Submission, given_by_name, read_submission, submission_of
 from grader.ttir.exact_text import NoExactRun, Why
 from grader.ttir.kernel_facts import KernelFacts
 from grader.ttir.parser import parse
@@ -309,27 +309,47 @@ class Run:
         recorded, specs, blob = self.exactly(trial, inputs)
         return self._asked_exactly(self._request(trial, recorded, specs, **options), blob)
 
-    def exactly(self, trial: Trial, inputs: list[Argument]) -> tuple[PackedCall, list[TensorSpec], bytes]:
+    def exactly(
+        self, trial: Trial, inputs: list[Argument], edited: bytes | None = None
+    ) -> tuple[PackedCall, list[TensorSpec], bytes]:
         """Returns a call with 64 bits for every float: recorded, the specs of its arguments, and its blob with their
-        values. Raises NoExactRun."""
+        values; `edited`: with kernels as this file has them. Raises NoExactRun."""
         call = self.recorded_call(trial, inputs).call
+        if edited is not None:
+            call = self._with_texts_of(edited, call, _record_request(trial, inputs))
         recorded = PackedCall(exact_call(call, _specs(trial, inputs), self.filename))
         return recorded, *_with_values(recorded, trial, exact_inputs(inputs))
+
+    def _with_texts_of(self, source: bytes, call: RecordedCall, request: RecordRequest) -> RecordedCall:
+        """Returns a call with the texts that another file gives its kernels. Raises NoExactRun where it gives none."""
+        self.front_end.take(submission_of(self.submission.path, source))
+        try:
+            kernels = []
+            for kernel in call.kernels:
+                text = self.front_end.text(kernel.recipe, request.small_dots, request.constants)
+                if text.failure is not None:
+                    raise NoExactRun(Why.ENDED, text.failure.line, text.failure.message)
+                kernels.append(replace(kernel, source=text.source))
+            return replace(call, kernels=kernels)
+        finally:
+            self.front_end.take(self.submission)
 
     def mends(
         self, trial: Trial, inputs: list[Argument], results: dict[str, torch.Tensor], work: int,
         keys: list[str] | None = None, lines: list[int] | None = None, first_is_enough: bool = False,
-        closely: bool = False, **options,
+        edited: bytes | None = None, closely: bool = False, **options,
     ) -> Reply:  # fmt: skip
         """Returns the reply that tells which edits make an exact call right. `results`: what it should give, by name;
-        further arguments as in Mending. Raises NoExactRun."""
-        recorded, specs, blob = self.exactly(trial, inputs)
+        `edited`: a file that its kernels are taken from; further arguments as in Mending. Raises NoExactRun."""
+        recorded, specs, blob = self.exactly(trial, inputs, edited)
         expected = []
         for name, ref in results.items():
             spec, data = spec_and_bytes(name, ref.clone(memory_format=torch.contiguous_format), len(blob))
             expected.append(spec)
             blob += data
-        mending = Mending(expected, work, keys, lines, first_is_enough, closely)
+        tree, launches = self.submission.tree, recorded.call.launches(trial.config)
+        meant = [(one.line, name) for one in launches for name in sorted(given_by_name(tree, one.line))]
+        mending = Mending(expected, work, keys, lines, first_is_enough, closely, meant)
         request = self._request(trial, recorded, specs, mending=mending, **options)
         return self._asked_exactly(replace(request, limit=MENDING_LIMIT), blob)
 

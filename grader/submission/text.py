@@ -181,6 +181,13 @@ def launches_of(tree: ast.Module) -> list[LaunchText]:
     return [LaunchText(kernel.id, call) for call, kernel in launched if isinstance(kernel, ast.Name)]
 
 
+def line_of_option(tree: ast.Module, kernel: str, name: str) -> int:
+    """Returns the line of an option in the only launch of a kernel that states it; 0 where there is none, or more."""
+    calls = [one.call for one in launches_of(tree) if one.kernel == kernel]
+    lines = [keyword.value.lineno for call in calls for keyword in call.keywords if keyword.arg == name]
+    return lines[0] if len(lines) == 1 else 0
+
+
 def given_by_name(tree: ast.Module, line: int) -> set[str]:
     """Returns the parameters of a kernel to which the launch in this line gives variables of their names, such as x for
     x_ptr."""

@@ -127,6 +127,21 @@ class Editable:
             after = [_NAME.sub(lambda m: change.renamed if m[0] == site.result else m[0], line) for line in after]
         return "\n".join([*self.lines[: site.at], *change.lines, *after])
 
+    def operands(self, change: Change) -> tuple[int, ...] | None:
+        """Returns the numbers of the site's operands where a change gives it others, and changes nothing else; else
+        None."""
+        site = change.site
+        if change.renamed or len(change.lines) != 1 or site.is_in_a_fold or site.name in TERMINATORS:
+            return None
+        head, _, rest = change.lines[0].partition('"(')
+        old_head, _, old = site.line.partition('"(')
+        operands, _, rest = rest.partition(")")
+        if head != old_head or rest != old.partition(")")[2]:
+            return None
+        known = {value.name: value.number for value in site.known}
+        names = operands.split(", ")
+        return tuple(known[name] for name in names) if all(name in known for name in names) else None
+
     def operations(self, change: Change) -> list[Operation] | None:
         """Returns the operations that stand for the site's, numbered as in its function; None where the whole text has
         to be read again. Raises BadText."""
@@ -177,12 +192,15 @@ class Editable:
     def is_mistakable(self, site: Site, at: int, value: Value) -> bool:
         """Returns whether a name may well have been written in this place, an operand, for that of a value.
 
-        A name that is used by mistake is used elsewhere too. A parameter that is used elsewhere once, as a stride is,
-        is hardly used twice.
+        A name that is used by mistake is used elsewhere too. The size of a block may be the step of a loop.
         """
-        name, once = site.operands[at], value.is_parameter and self.uses[self.root(value.name)] == 1
+        name = site.operands[at]
         is_name = site.written[at].isidentifier() and self.uses[self.root(name)] > 1
-        return is_name and value.written.isidentifier() and value.name not in self.sizes and not once
+        return is_name and value.written.isidentifier() and (value.name not in self.sizes or site.name == "scf.for")
+
+    def is_used_stride(self, value: Value) -> bool:
+        """Returns whether a value is by its name a stride, and is used: it is hardly used twice."""
+        return value.is_parameter and "stride" in value.written and self.uses[self.root(value.name)] > 0
 
     @cached_property
     def constants(self) -> dict[str, float | int]:

@@ -15,6 +15,7 @@ from grader.ttir.editable import SPREADS, Change, Editable, Site, Value
 from grader.ttir.written import instead, number, written
 
 OF_FLOATS = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf")
+REMAINDER = "arith.remf"  # of floats: what no kernel means
 OF_NUMBERS = ("arith.addi", "arith.subi", "arith.muli", "arith.divsi", "arith.remsi")
 LARGEST = (("arith.maxnumf", "arith.minnumf"), ("arith.maxsi", "arith.minsi"))
 OF_THE_GRID = ("tt.get_program_id", "tt.get_num_programs")
@@ -33,7 +34,7 @@ SUMS = {"i": (OF_NUMBERS[:2], OF_NUMBERS[2:]), "f": (OF_FLOATS[:2], OF_FLOATS[2:
 HAND_ON = (*SPREADS, "scf.yield", "tt.reduce.return")
 FLAGS = {"arith.addi": "overflowFlags = #arith.overflow<none>", "arith.addf": "fastmath = #arith.fastmath<none>"}
 FLAGS |= dict.fromkeys(("arith.subi", "arith.muli"), FLAGS["arith.addi"])
-FLAGS |= dict.fromkeys((*OF_FLOATS, *LARGEST[0], *chain(*FUNCTIONS)), FLAGS["arith.addf"])
+FLAGS |= dict.fromkeys((*OF_FLOATS, REMAINDER, *LARGEST[0], *chain(*FUNCTIONS)), FLAGS["arith.addf"])
 LIKELY, FAIR, RARE = 0, 1, 2  # how likely a mistake is that an edit takes back
 LESS = 2  # predicate of arith.cmpi: below, signed
 MOST_MASKS = 200  # of one access
@@ -168,7 +169,7 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
                 words = instead(site.written[at], written(site.name, site.written, attributes))
                 yield _One("less", str(at), words, Change(site, (), operand))
     for family in OF_FOLDS if site.is_in_a_fold else FAMILIES:
-        for other in family if site.name in family else ():
+        for other in family if site.name in family or site.name == REMAINDER and family is OF_FLOATS else ():
             if other != site.name:
                 yield _one(site, "operation", other, _anew(site, other), _with_name(site, other), rank=FAIR)
     if site.name in ORDERED and site.types and site.types[0] == site.types[1]:
@@ -177,6 +178,8 @@ def _few(site: Site, text: Editable) -> Iterator[_One]:
     yield from _other_sums(site, text)
     if site.name in ("tt.load", "tt.store"):
         yield from _masks(site)
+    if site.name == "arith.constant" and site.operation.place.variable:
+        yield from _other_constants(site, text)
     if not site.operation.regions or site.name == "scf.for":
         for at, (operand, type) in enumerate(_of_its_line(site)):
             yield from _numbers(site, at, operand, type, text)
@@ -233,17 +236,30 @@ def _is_square(site: Site) -> bool:
 
 def _numbers(site: Site, at: int, operand: str, type: str, text: Editable) -> Iterator[_One]:
     """Yields other numbers in the place of a constant operand."""
-    held, element = text.constants.get(operand), _element(type)
+    for what, other in _others(operand, type, text):
+        made = _constant(_new(at), _as_text(other, _element(type)), type)
+        yield _one(site, "number", f"{at} {what}", instead(number(other), site.written[at]), *_with_new(site, at, made))
+
+
+def _others(name: str, type: str, text: Editable) -> Iterator[tuple[str, float]]:
+    """Yields other numbers than a constant holds, by what they are: a number that stands for a block size is another
+    one in another text."""
+    held, element = text.constants.get(name), _element(type)
     if held is None or "!tt.ptr" in type or element == "i1":
         return
-    # By what they are, for a number that stands for a block size is another one in another text.
     if element[0] == "i":
         others = {"0": 0, "1": 1, "-1": -1, "less": held - 1, "more": held + 1, "twice": 2 * held}
     else:
         others = {"0": 0.0, "1": 1.0, "-1": -1.0, "lowest": -math.inf}
-    for what, other in others.items():
-        made = _constant(_new(at), _as_text(other, element), type)
-        yield _one(site, "number", f"{at} {what}", instead(number(other), site.written[at]), *_with_new(site, at, made))
+    yield from ((what, other) for what, other in others.items() if other != held)
+
+
+def _other_constants(site: Site, text: Editable) -> Iterator[_One]:
+    """Yields other numbers for one that a variable is, or is made of, as before a loop that changes it."""
+    held = text.constants.get(site.result, 0)
+    for what, other in _others(site.result, site.result_type, text):
+        line = _constant(site.result, _as_text(other, _element(site.result_type)), site.result_type)
+        yield _one(site, "number", what, instead(number(other), number(held)), line, rank=FAIR)
 
 
 def _masks(site: Site) -> Iterator[_One]:
@@ -298,7 +314,10 @@ def _values(site: Site, text: Editable) -> Iterator[_One]:
 
 
 def _rank(site: Site, at: int, value: Value, text: Editable) -> int:
-    return LIKELY if text.is_mistakable(site, at, value) else RARE
+    is_unused = value.is_parameter and value.name not in text.sizes and not text.uses[value.name]
+    if not is_unused and not text.is_mistakable(site, at, value):
+        return RARE
+    return FAIR if text.is_used_stride(value) else LIKELY
 
 
 def _spread_values(site: Site, at: int, type: str, text: Editable) -> Iterator[_One]:

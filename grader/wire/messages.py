@@ -166,7 +166,8 @@ class Mending:
 
     `results`: what the call should give, floats in float64, in the blob. `keys`: of the edits, None: all. `lines`: that
     an edit may be in, None: in any. `work`: after which no other is tried; see grader/interpreter/mends.py.
-    `first_is_enough`: none is looked for after the first. `closely`: constants of fp32 count as wrong.
+    `first_is_enough`: none is looked for after the first. `closely`: constants of fp32 count as wrong. `meant`:
+    parameters of launches, each with the launch's line, whose arguments stay.
     """
 
     results: list[TensorSpec]
@@ -175,6 +176,7 @@ class Mending:
     lines: list[int] | None = None
     first_is_enough: bool = False
     closely: bool = False
+    meant: list[tuple[int, str]] = field(default_factory=list)
 
     def to_json(self) -> JsonObject:
         return {**asdict(self), "results": [spec.to_json() for spec in self.results]}

@@ -126,7 +126,9 @@ class Reply:
     traced: list[TracedProgram] = field(default_factory=list)  # launch by launch
     mends: list[Mend] = field(default_factory=list)  # edits that make the call right
     out_of_time: bool = False  # more edits were to be tried
+    is_cut: bool = False  # more edits might have been found: the call does not tell much
     spent: int = 0  # work, on all tries
+    is_right: bool = False  # the call without an edit
     steps: int = 0  # operations that its launches have carried out, each for a batch of programs
     lanes: int = 0  # elements that these yielded
     processes: int = 0
@@ -171,7 +173,9 @@ def read_reply(header: JsonObject, blob: bytes) -> Reply:
         left_out=items(header, "left_out", lambda data: checked(data, "int", "left_out")),
         mends=items(header, "mends", lambda data: build(Mend, data)),
         out_of_time=checked(header.get("out_of_time", False), "bool", "out_of_time"),
+        is_cut=checked(header.get("is_cut", False), "bool", "is_cut"),
         spent=checked(header.get("spent", 0), "int", "spent"),
+        is_right=checked(header.get("is_right", False), "bool", "is_right"),
     )
 
 

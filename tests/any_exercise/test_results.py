@@ -163,7 +163,8 @@ def test_arguments_that_are_filled_are_results_wherever_they_stand(judge):
     data = output(100), normal(100), output(100)
     assert CheckUse.of("a test", *data).verdict(judge(SPLIT)).outcome == PASS
     verdict = CheckUse.of("a test", *data).verdict(judge(SPLIT, ("return y, z", "return z, y")))
-    assert verdict.lines == ["split returns z for y: it has to fill and return the y it was given."]
+    told = "split returns z for y: it has to fill and return the y it was given."
+    assert verdict.lines == [told, f"Line {verdict.line}:  return z, y"]
     verdict = CheckUse.of("a test", *data).verdict(
         judge(SPLIT, ("tl.store(z_ptr + i, tl.maximum(x, 0.0), mask=i < N)", ""))
     )

@@ -263,10 +263,30 @@ def test_two_mistakes_have_no_line(tmp_path):
 
 def test_a_name_that_nothing_uses_is_told(tmp_path):
     """The compiler leaves out what it is made of: no edit of the text brings it back."""
-    found = judged(tmp_path, "07", changed(SUM, ("total + x", "total + row")))
-    line = line_of(changed(SUM, ("total + x", "total + row")), "x = tl.load")
+    found = judged(tmp_path, "07", changed(SUM, ("total + x", "total + 1.0")))
+    line = line_of(changed(SUM, ("total + x", "total + 1.0")), "x = tl.load")
     assert f"Line {line} makes x, and no line uses it: is another name written where x is meant?" in found.message
     assert found.line == 0
+
+
+def test_a_name_after_which_nothing_uses_another_is_found_in_the_file(tmp_path, told):
+    text = changed(SUM, ("total + x", "total + row"))
+    assert judged(tmp_path, "07", text).line == line_of(text, "total = total")
+    assert told == ["`x` in the place of `row`"]
+
+
+def test_a_number_in_the_place_of_a_tile_is_found_in_the_file(tmp_path, told):
+    named = COPY.replace("xm", "stride_xm").replace("xn", "stride_xn")
+    text = changed(named, ("cols * stride_xn", "stride_xm * stride_xn"))
+    assert judged(tmp_path, "02", text).line == line_of(text, "from_here =")
+    assert told == ["`cols` in the place of `stride_xm`"]
+
+
+def test_a_reduction_without_its_axis_is_found_in_the_file(tmp_path, told):
+    path = ROOT / "solutions/07_row_sum/accepted/tile_of_rows.py"
+    text = changed(path.read_text(), ("tl.sum(partial, axis=1)", "tl.sum(partial)"))
+    assert judged(tmp_path, "07", text).line == line_of(text, "tl.sum(partial)")
+    assert told == ["`partial, 1` in the place of `partial`"]
 
 
 def test_lost_digits_are_no_mistake_of_the_formula(tmp_path):
