@@ -52,7 +52,8 @@ class WrongOperators(Sentence):
     DIFFERS = "By the fake of {operator} {name} has {what} {fake}; it has {real}."
     STRIDES = (
         "By the fake of {operator} {name} has strides {fake}; it has {real}, as a contiguous tensor: an empty_like of "
-        "a view has the view's layout."
+        "a transposed view is transposed, too. Where torch.compile checks strides, the program stops; elsewhere it "
+        "reads the wrong elements."
     )
     BELIEVED = (
         "torch.compile believes the fake and never asks the operator: what it makes of a model may read this result as "
@@ -102,7 +103,8 @@ def wrong_fake(
     for one, item, shape in zip(wanted, items, shapes, strict=True):
         if (said := _difference(operator, one, item, shape)) is not None:
             line = item.line
-            return _wrong(said, WrongOperators.BELIEVED(), source_line(submission, line), line=line)
+            believed = None if said.sentence is WrongOperators.STRIDES else WrongOperators.BELIEVED()
+            return _wrong(said, believed, source_line(submission, line), line=line)
     return None
 
 

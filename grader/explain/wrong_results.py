@@ -47,7 +47,7 @@ class WrongResults(Sentence):
     SHAPE = "{name} has shape {shape}; {expected} was expected."
     STRIDES = "{name} has strides {strides}; a contiguous tensor was expected."
     LAYOUT_OF_A_VIEW = (
-        "torch.empty_like and its like keep the layout of a view: torch.empty({x}.shape, dtype={x}.dtype, "
+        "torch.empty_like and its like keep the layout of a transposed tensor: torch.empty({x}.shape, dtype={x}.dtype, "
         "device={x}.device) is contiguous."
     )
 

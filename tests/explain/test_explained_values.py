@@ -192,7 +192,7 @@ def test_a_result_with_the_layout_of_a_view_names_what_gave_it_that(bench):
     change = ("torch.empty((M, N), dtype=x.dtype, device=x.device)", "torch.empty_like(x)")
     verdict = judged(bench, "03_softmax", change, normal(17, 33).transposed())
     assert verdict.lines[0] == "z has strides (1, 17); a contiguous tensor was expected."
-    assert verdict.lines[1].startswith("torch.empty_like and its like keep the layout of a view")
+    assert verdict.lines[1].startswith("torch.empty_like and its like keep the layout of a transposed tensor")
     assert verdict.lines[2] == f"Line {verdict.line}:  z = torch.empty_like(x)"
 
 
