@@ -83,8 +83,8 @@ def test_the_layout_of_a_view_is_told_with_the_argument_of_the_line(bench):
     text = changed("08_swiglu", (made, "(torch.empty_like(gate) for _ in range(3))"))
     verdict = bench(text, "08_swiglu").check(normal(17, 70), normal(17, 70).transposed(), normal(17, 70))
     assert verdict.lines[1] == (
-        "torch.empty_like and its like keep the layout of a transposed tensor: torch.empty(gate.shape, dtype=gate.dtype, "
-        "device=gate.device) is contiguous."
+        "torch.empty_like and its like keep the layout of a transposed tensor: torch.empty(gate.shape, "
+        "dtype=gate.dtype, device=gate.device) is contiguous."
     )
 
 
