@@ -6,6 +6,7 @@ around those of the students, and whether two students have the same name.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,14 +43,14 @@ class Sorted:
     """Everything that was sent. `ignored`: what names no student, each with the reason.
 
     `people`: the students whom files name, by id; `unknown`: those of them whom the roster does not have. `around`: the
-    folder that was taken for one around the students' folders; "" for none.
+    folders that were taken for ones around the students' folders.
     """
 
     sent: list[Sent] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     people: dict[str, Person] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
-    around: str = ""
+    around: tuple[str, ...] = ()
 
 
 def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
@@ -57,11 +58,14 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
 
     Raises ClickException where Gradescope's list of students cannot be read.
     """
-    around = _around(files, names)
-    found = Sorted(around="" if around == NOWHERE else str(around))
-    beside = [file for file in files if around != NOWHERE and around not in file.path.parents]
-    found.ignored += [f"{one.path}: it lies beside {around}, where the students' folders are" for one in beside]
-    kept = {file: _below(file.path, around) for file in files if file not in beside}
+    paths = [file.path for file in files if not file.path.is_absolute()]
+    root = _of_gradescope(paths, names)
+    around = _holding_students(paths, names) if root is None else {root} - {NOWHERE}
+    found = Sorted(around=tuple(sorted(str(each) for each in around if not _is_outer(each, around))))
+    beside = [file for file in files if root and root != NOWHERE and root not in file.path.parents]
+    found.ignored += [f"{one.path}: it lies beside {root}, where the students' folders are" for one in beside]
+    outer = {file: _outer(file.path, around) for file in files if file not in beside}
+    kept = {file: _below(file.path, folder) for file, folder in outer.items()}
     found.ignored += [
         f"{one}: Gradescope's folders seem to lie there, and others beside it. If it is no student's, unpack the "
         "export, and name that folder instead."
@@ -81,6 +85,7 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
         elif is_steering(path.parts[0]):  # it would be shown as another student's
             found.ignored.append(f"{file.path}: its name has control characters or line ends; name it anew")
         else:
+            owner = replace(owner, place=(*outer[file].parts, *owner.place))
             owned.append((file, owner, chosen))
     places = _places(owned, names)
     numbers: dict[str, set[str]] = defaultdict(set)  # of those who have the same name
@@ -118,12 +123,15 @@ def unclear(sent: Sequence[Sent]) -> str:
     return f"{sent[0].exercise} was sent at several places and taken from {neither}: {listed}."
 
 
-def clash(student: str, problem: str, sent: Sequence[Sent], around: str) -> str:
-    """Returns the sentence of `unclear` for the instructor, with the student and what to do. `around`: the folder that
-    is known to be no student's, or ""."""
-    top, *others = {one.file.path.parts[0] for one in sent}
-    outer = "" if others or around else f" If {top} is no student's, unpack the export, and name that folder instead."
-    return f"{student}: {problem} Leave one of them in the export, then run the command again.{outer}"
+def clash(student: str, problem: str, sent: Sequence[Sent], around: Sequence[str]) -> str:
+    """Returns the sentence of `unclear` for the instructor, with the student and what to do. `around`: the folders that
+    are known to be no student's."""
+    shared = PurePosixPath(*os.path.commonprefix([one.file.path.parts[:-1] for one in sent]))
+    is_known = shared == NOWHERE or any(PurePosixPath(each).is_relative_to(shared) for each in around)
+    outer = f" If {shared} is no student's, move the folders in it out of it, or give a list of the students."
+    return (
+        f"{student}: {problem} Leave one of them in the export, then run the command again.{'' if is_known else outer}"
+    )
 
 
 def why_not(one: Sent) -> str:
@@ -131,14 +139,6 @@ def why_not(one: Sent) -> str:
     if one.file.size > MOST_BYTES:
         return f"{one.file.path}: it has {one.file.size >> 20} MB"
     return f"{one.file.path}: {one.file.problem or 'no .py file or notebook of an exercise is called so'}"
-
-
-def _around(files: Iterable[File], names: Names) -> PurePosixPath:
-    """Returns the folder that lies around those of the students and is no student's; NOWHERE where there is none, or
-    where each file tells by itself whose it is."""
-    paths = [file.path for file in files if not file.path.is_absolute()]
-    root = _of_gradescope(paths, names)
-    return _alone(paths, names) if root is None else root
 
 
 def _of_gradescope(paths: Sequence[PurePosixPath], names: Names) -> PurePosixPath | None:
@@ -169,19 +169,42 @@ def _may_send(folder: str, names: Names) -> bool:
     return whose or is_zip or is_of_platform(folder)
 
 
-def _alone(paths: Sequence[PurePosixPath], names: Names) -> PurePosixPath:
-    """Returns the only outermost folder where it is no student's, and the folders in it are those of students, or one
-    folder alone around these; NOWHERE where it is not so."""
-    tops = {path.parts[0] for path in paths if len(path.parts) > 1} | {"" for path in paths if len(path.parts) == 1}
-    top = tops.pop() if len(tops) == 1 else ""
-    if not top or names.is_folder(top) or _may_send(top, names):
-        return NOWHERE
-    inner = {path.parts[1] for path in paths if len(path.parts) > 2}  # noqa: PLR2004
-    students = [each for each in inner if is_of_platform(each) or names.known(each)]
-    if len(students) >= FEWEST_STUDENTS:
-        return PurePosixPath(top)
-    deeper = _alone([PurePosixPath(*path.parts[1:]) for path in paths], names)
-    return top / deeper if deeper.parts else NOWHERE
+def _holding_students(paths: Iterable[PurePosixPath], names: Names) -> set[PurePosixPath]:
+    """Returns the folders that are no student's and hold those of several students whom the roster has, with the
+    folders around these.
+
+    Where an outermost folder lies alone, the names that platforms give to students' folders show it too. Beside others
+    they do not: it may be one student's, who would send in the name of all.
+    """
+    held: dict[str, list[PurePosixPath]] = defaultdict(list)
+    for path in paths:
+        top = path.parts[0] if len(path.parts) > 1 else ""
+        held[top].append(path.relative_to(top))
+    found: set[PurePosixPath] = set()
+    for top, inner in held.items():
+        if not top or names.is_folder(top) or _may_send(top, names):
+            continue
+        folders = {path.parts[0] for path in inner if len(path.parts) > 1}
+        students = [each for each in folders if _is_known(each, names) or (len(held) == 1 and is_of_platform(each))]
+        deeper = _holding_students(inner, names) if len(held) == 1 else set()
+        if len(students) >= FEWEST_STUDENTS or deeper:
+            found |= {PurePosixPath(top), *(top / each for each in deeper)}
+    return found
+
+
+def _is_known(folder: str, names: Names) -> bool:
+    """Returns whether the roster has the student, or one of the group, whom a folder or a zip names."""
+    owner, _ = names.owner_of(PurePosixPath(folder, "of nobody"))
+    return owner is not None and any(is_known for _, is_known in names.people_of(owner, {}, owner.name))
+
+
+def _is_outer(folder: PurePosixPath, around: set[PurePosixPath]) -> bool:
+    return any(folder in each.parents for each in around)
+
+
+def _outer(path: PurePosixPath, around: set[PurePosixPath]) -> PurePosixPath:
+    """Returns the innermost of these folders in which a file lies; NOWHERE where it lies in none."""
+    return next((each for each in path.parents if each in around), NOWHERE)
 
 
 def _below(path: PurePosixPath, around: PurePosixPath) -> PurePosixPath:
@@ -189,16 +212,19 @@ def _below(path: PurePosixPath, around: PurePosixPath) -> PurePosixPath:
 
 
 def _places(owned: list[tuple[File, Owner, str]], names: Names) -> dict[File, tuple[str, ...]]:
-    """Returns a place of its own for each folder in the only folder, where several in it hold the same exercise.
+    """Returns a place of its own for each folder in one that may be no student's, where several hold the same exercise:
+    nothing says whose they are.
 
-    The one around them may be no student's, and nothing says whose they are.
+    It may be no student's where it is the only one, or neither the roster nor a platform names it.
     """
-    if len({owner.place for _, owner, _ in owned}) > 1:
-        return {}
-    held: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    is_only = len({owner.place for _, owner, _ in owned}) == 1
+    held: dict[tuple[tuple[str, ...], str], set[tuple[str, ...]]] = defaultdict(set)
     for _, owner, chosen in owned:
         if found := names.exercise_of(chosen):
-            held[found[0]].add(owner.inner)
-    if not any(len(inner) > 1 and () not in inner for inner in held.values()):
-        return {}
-    return {file: (*owner.place, *owner.inner) for file, owner, _ in owned}
+            held[owner.place, found[0]].add(owner.inner)
+    torn = {
+        place for (place, _), inner in held.items()
+        if len(inner) > 1 and () not in inner
+        and (is_only or not (_is_known(place[-1], names) or is_of_platform(place[-1])))
+    }  # fmt: skip
+    return {file: (*owner.place, *owner.inner) for file, owner, _ in owned if owner.place in torn}

@@ -30,9 +30,9 @@ class Intake:
     """The outcome for an export's files: how many were copied, and how many were there already.
 
     `ignored`: the paths of files that name no student, with the reason. `clashes`: a sentence for each exercise that a
-    student has at several places of the export, and that is taken from none of them. `around`: the folder that was
-    taken for one around the students' folders. `elsewhere`: the number of files by exercise that the class does not
-    have.
+    student has at several places of the export, and that is taken from none of them. `around`: the folders that
+    were taken for ones around the students' folders. `elsewhere`: the number of files by exercise that the class does
+    not have.
     """
 
     taken: int = 0
@@ -41,7 +41,7 @@ class Intake:
     unknown: set[str] = field(default_factory=set)  # students that the roster does not have
     ignored: list[str] = field(default_factory=list)
     clashes: list[str] = field(default_factory=list)
-    around: str = ""
+    around: tuple[str, ...] = ()
     elsewhere: Counter[str] = field(default_factory=Counter)
 
 

@@ -83,6 +83,28 @@ EXPORTS = {  # the files, and whose text counts for whom; None where it is taken
     ),
     "two folders around": ({f"submissions (1)/week1/{who}/masked_add.py": who for who in ("ada", "bob", "dora")},
                            {who: who for who in ("ada", "bob", "dora")}),
+    "a folder around, and another student": (
+        {**{f"HW3/{who}/masked_add.py": who for who in ("ada", "bob", "dora")}, "cem/masked_add.py": "cem"},
+        {who: who for who in ("ada", "bob", "dora", "cem")},
+    ),
+    "a folder around, and files": (
+        {**{f"HW3/{who}/masked_add.py": who for who in ("Ross Bob", "Ada Lovelace")}, "late_masked_add.py": "late",
+         "notes.txt": "x"},
+        {"ada": "Ada Lovelace", "bob": "Ross Bob", "late": "late"},
+    ),
+    "two folders around, side by side": (
+        {"HW3/ada/masked_add.py": "1", "HW3/bob/masked_add.py": "2",
+         "late/ada/masked_add.py": "3", "late/bob/notes.txt": "x"},
+        {"ada": None, "bob": "2"},
+    ),
+    "a folder around strangers, and another student": (
+        {**{f"week1/{who}/masked_add.py": who for who in ("eve", "fay")}, "ada/masked_add.py": "ada"},
+        {"week1": None, "ada": "ada"},
+    ),
+    "a student's folders, and another student": (
+        {"ada/1/masked_add.py": "1", "ada/2/masked_add.py": "2", "bob/masked_add.py": "bob"},
+        {"ada": "2", "bob": "bob"},
+    ),
     "letters with marks": ({"Ju\u0308rgen/masked_add.py": "his"}, {"J\xfcrgen": "his"}),
     "a group": ({"ada+bob/masked_add.py": "both"}, {"ada": "both", "bob": "both"}),
 }  # fmt: skip
@@ -113,13 +135,13 @@ def test_no_advice_to_unpack_where_the_folder_around_is_told(tmp_path):
     found = read_submissions(source, [Folder(ROOT / "exercises" / ADD)], (), tmp_path, ROSTER)
     taken = take_in(source, tmp_path / "submitted", {ADD: ["masked_add"]}, ROSTER)
     for told in (found, taken):
-        assert told.around == "assign"
+        assert told.around == ("assign",)
         (line,) = told.clashes
         assert line.endswith("Leave one of them in the export, then run the command again.")
 
 
 def test_a_folder_around_gradescopes_folders_is_told_if_it_is_not_gradescopes(tmp_path):
-    for around, told in (("exp", "exp"), ("assignment_12_export", "")):
+    for around, told in (("exp", ("exp",)), ("assignment_12_export", ())):
         files = {f"{around}/submission_metadata.yml": METADATA.decode(), f"{around}/submission_77/masked_add.py": "1",
                  f"{around}/submission_78/masked_add.py": "2"}  # fmt: skip
         source = zipped(tmp_path / f"{around}.zip", files)

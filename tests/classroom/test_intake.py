@@ -139,7 +139,7 @@ def test_a_folder_around_the_students_folders_is_told(tmp_path):
     assert intake.taken == 0 and intake.clashes == [
         "class: softmax was sent at several places and taken from none: class/ada/softmax.py, class/bob/softmax.py "
         "and 2 more. Leave one of them in the export, then run the command again. If class is no student's, "
-        "unpack the export, and name that folder instead."
+        "move the folders in it out of it, or give a list of the students."
     ]
 
 

@@ -198,8 +198,8 @@ def _take_in(
     intake = take_in(source, Path(coursedir.root, coursedir.submitted_directory), assignments, roster, others)
     taken, students = _several(intake.taken, "file"), _several(len(intake.students), "student")
     say(f"{source}: {taken} of {students} taken, {intake.unchanged} known already.")
-    if intake.around:
-        say(f"  {intake.around}/ was taken for the folder around the students' folders.")
+    for each in intake.around:
+        say(f"  {each}/ was taken for a folder around students' folders.")
     if intake.unknown and roster:
         names = ", ".join(sorted(intake.unknown))
         say(f"  Not in the roster, kept under the name that the export gives: {names}")

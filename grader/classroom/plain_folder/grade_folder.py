@@ -52,8 +52,8 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
     check_isolation(choice.how)
     choice.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # it will hold grades
     found = patiently(lambda: _read(choice), say)
-    if found.around:
-        say(f"{found.around}/ was taken for the folder around the students' folders.")
+    for each in found.around:
+        say(f"{each}/ was taken for a folder around students' folders.")
     if choice.roster and found.unknown:
         say(f"Not in the roster, kept under the name that the folder gives: {', '.join(sorted(found.unknown))}")
     for line in found.ignored[:MOST_SHOWN]:

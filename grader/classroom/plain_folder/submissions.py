@@ -26,7 +26,7 @@ class Submissions:
 
     `exercises`: the ids of those for which somebody sent a file. `people`: the students by their ids; `unknown`: those
     whom the roster does not have. `clashes`: a sentence for each exercise that a student has at several places.
-    `around`: the folder that was taken for one around the students' folders.
+    `around`: the folders that were taken for ones around the students' folders.
     """
 
     all: list[StudentWork] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Submissions:
     people: dict[str, Person] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
     clashes: list[str] = field(default_factory=list)
-    around: str = ""
+    around: tuple[str, ...] = ()
 
     @property
     def students(self) -> list[str]:
