@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 MOST_TOLD = 5  # files that may have been meant
+TYPED = re.compile(r"(?:.*_)?(?:(?:online)?text|(?P<link>link))\.html", re.IGNORECASE | re.DOTALL)  # Moodle and Canvas
 OF_NBGRADER = ("timestamp.txt", "submission_secret.txt")
 WRITES = re.compile(  # the beginning of a cell that saves the rest of it
     r"(?:[ \t]*(?:#.*|%%?(?!(?:write)?file\b).*)?\n)*[ \t]*%%(?:write)?file[ \t]+(?P<file>\S+)[^\n]*(?:\n|$)"
@@ -115,8 +116,15 @@ def hand_in_of(files: list[File], others: list[File], name: str, stub: str) -> H
 
 def expected(name: str, others: list[File]) -> str:
     """Returns the sentence for a hand-in that is not there, with the files that may have been meant."""
-    told = [f"{file.path} ({file.problem})" if file.problem else str(file.path) for file in others[:MOST_TOLD]]
+    told = [f"{file.path}{f' ({why})' if (why := file.problem or _typed(file)) else ''}" for file in others[:MOST_TOLD]]
     return f"{name}.ipynb or {name}.py was expected{'; there is ' if told else ''}{', '.join(told)}"
+
+
+def _typed(file: File) -> str:
+    """Returns what a file is that a platform made of what a student typed; "" for any other."""
+    found = TYPED.fullmatch(file.path.name)
+    what = "an address" if found and found["link"] else "a text"
+    return f"{what} that was typed into the platform; a file has to be handed in" if found else ""
 
 
 def _read(file: File, name: str, stub: str) -> _Read | None:

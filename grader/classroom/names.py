@@ -25,9 +25,10 @@ from grader.classroom.sent_files import File
 from grader.wire.printable import is_steering
 
 # These patterns match the names that platforms give to files: `rest` is the part that the student chose. The number is
-# the student's on Canvas, and the participant's on Moodle.
+# the student's on Canvas, and the participant's on Moodle. `typed`: what was typed on Canvas has no hand-in's number.
 CANVAS = re.compile(
-    r"(?P<who>[^_]+)_(?:LATE_)?(?P<number>\d+)_(?P<hand_in>\d+)(?:_(?P<rest>.*))?", re.IGNORECASE | re.DOTALL
+    r"(?P<who>[^_]+)_(?:LATE_)?(?P<number>\d+)_(?:(?P<hand_in>\d+)(?:_(?P<rest>.*))?|(?P<typed>(?:text|link)\.html))",
+    re.IGNORECASE | re.DOTALL,
 )
 MOODLE = re.compile(
     r"(?P<who>.+?)_(?P<participant>\d+)_assignsubmission_[^\W_]+_?(?P<rest>.*)", re.IGNORECASE | re.DOTALL
@@ -95,15 +96,16 @@ class Names:
         top = next((part for part in folders if not self.is_folder(part)), "")
         first = top or path.name
         by_platform = CANVAS.fullmatch(first) or MOODLE.fullmatch(first)
+        told = {key: value or "" for key, value in by_platform.groupdict().items()} if by_platform else {}
         if path.is_absolute():
             return None, ""
-        if by_platform:
-            who, rest = by_platform["who"].strip(), by_platform["rest"] or ""
+        if told:
+            who, rest = told["who"].strip(), told["rest"] or told.get("typed", "")
         else:
             who, rest = (re.sub(r"(?i)\.zip$", "", top).strip(), path.name) if top else self._before_exercise(path.name)
-        if not who or (not top and not by_platform and self._may_be_shorter(who)):
+        if not who or (not top and not told and self._may_be_shorter(who)):
             return None, ""
-        who, told = unicodedata.normalize("NFC", who), by_platform.groupdict() if by_platform else {}
+        who = unicodedata.normalize("NFC", who)
         number, hand_in = told.get("number", ""), told.get("hand_in", "")
         participant = number or told.get("participant", "")
         if not top:

@@ -94,6 +94,26 @@ def test_a_hand_in_is_whose_folder_it_lies_in(tmp_path, top, known):
             assert student.casefold().startswith(("mallory", "evilmallory")), (name, student)
 
 
+@pytest.mark.parametrize(
+    ("name", "kept", "what"),
+    [
+        ("lovelaceada_789_text.html", "text.html", "a text"),
+        ("lovelaceada_LATE_789_text.html", "text.html", "a text"),
+        ("lovelaceada_789_link.html", "link.html", "an address"),
+        ("Ada Lovelace_12_assignsubmission_onlinetext/onlinetext.html", "onlinetext.html", "a text"),
+    ],
+)
+def test_what_a_student_typed_into_a_platform_is_told_in_the_students_row(tmp_path, name, kept, what):
+    archive = tmp_path / "export.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr(name, "my kernel")
+        file.writestr("jp/softmax.py", "his")
+    assert take_in(archive, tmp_path / "submitted", NOTEBOOKS, [ADA, JORGE]).ignored == []
+    hand_in = read_hand_in(tmp_path / "submitted/ada/03_softmax", "softmax", "")
+    told = f"there is {kept} ({what} that was typed into the platform; a file has to be handed in)"
+    assert hand_in.problem == f"softmax.ipynb or softmax.py was expected; {told}"
+
+
 def test_part_of_a_files_name_makes_nobody_another_student(tmp_path):
     """Ann's file abell_softmax.py: together with her name it has the letters of Anna Bell's."""
     (tmp_path / "export").mkdir()
