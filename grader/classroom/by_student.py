@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from grader.classroom.handin import OF_NBGRADER
 from grader.classroom.names import GRADESCOPE, Names, Owner, Person, is_of_platform, submitters
-from grader.classroom.sent_files import MOST_BYTES, File
+from grader.classroom.sent_files import HIDDEN, MOST_BYTES, File
 from grader.wire.printable import is_steering
 
 MOST_NAMED = 3  # paths of a hand-in at several places
@@ -96,7 +96,7 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
         for person, is_known in people:
             found.people.setdefault(person.id, person)
             found.unknown |= set() if is_known else {person.id}
-        exercise, _ = names.exercise_of(chosen) or ("", "")
+        exercise, _ = (file.problem != HIDDEN and names.exercise_of(chosen)) or ("", "")
         told = replace(file, turn=int(owner.hand_in or 0))
         whose = tuple(dict.fromkeys(person.id for person, _ in people))
         found.sent.append(Sent(told, replace(owner, place=places.get(file, owner.place)), chosen, exercise, whose))

@@ -20,7 +20,7 @@ from grader.classroom.by_student import Sent, by_student, clash, is_unclear, unc
 from grader.classroom.intake_notes import Note, write_notes
 from grader.classroom.names import Names, Person, as_folder
 from grader.classroom.patience import is_away
-from grader.classroom.sent_files import LINK, MOST_BYTES, NO_FILE, File, files_in, sent
+from grader.classroom.sent_files import HIDDEN, LINK, MOST_BYTES, NO_FILE, File, files_in, sent
 from grader.files import keep_aside
 from grader.sentences import joined
 
@@ -204,7 +204,8 @@ def _targets(folder: Path, held: list[Sent]) -> Iterator[tuple[Sent, PurePosixPa
     files: set[PurePosixPath] = set()
     folders: set[PurePosixPath] = set()
     for one in sorted(held, key=_age, reverse=True):
-        own = PurePosixPath(*map(as_folder, one.owner.inner), as_folder(one.chosen))
+        mark = ".hidden" if one.file.problem == HIDDEN else ""  # it is told, and is nobody's exercise
+        own = PurePosixPath(*map(as_folder, one.owner.inner), f"{as_folder(one.chosen)}{mark}")
         others = (PurePosixPath(f"earlier {number}", own.name) for number in count(1))
         target = next(
             each for each in chain([own], others)

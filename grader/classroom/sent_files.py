@@ -28,6 +28,7 @@ BROKEN = (  # RuntimeError: it has a password
     zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError, zlib.error, lzma.LZMAError,
 )  # fmt: skip
 LINK, NO_FILE = "is a link; hand in the file itself", "is not a file"
+HIDDEN = "is hidden and was not read; hand in the file itself"
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,16 @@ class _Room:
 
 
 def files_in(folder: Path, without: Path | None = None) -> list[File]:
-    """Returns the files below a folder, but for hidden ones and those of a folder to leave out. Raises OSError."""
+    """Returns the files below a folder, but for those of a folder to leave out, and for hidden ones where others are.
+
+    Raises OSError.
+    """
     found = []
     for place, inner, names in os.walk(folder, onerror=_raise):
         inner[:] = sorted(each for each in inner if without is None or Path(place, each).resolve() != without.resolve())
         links = [each for each in inner if Path(place, each).is_symlink()]
         found += [_on_disk(Path(place, name), folder) for name in sorted([*names, *links])]
-    return [one for file in found if not _is_clutter(file.path) for one in _unpacked(file, _Room())]
+    return [one for file in _told(found) for one in _unpacked(file, _Room())]
 
 
 @contextlib.contextmanager
@@ -87,7 +91,7 @@ def sent(source: Path, without: Path | None = None) -> Iterator[list[File]]:
                 raise click.ClickException(f"{source} holds {len(entries)} files; {MOST_ENTRIES} are the most.")
             paths = [PurePosixPath(entry.filename.replace("\\", "/")) for entry in entries]
             files = [File(p, e.file_size, _time(e), partial(archive.read, e)) for p, e in zip(paths, entries)]
-            yield [one for file in files if not _is_clutter(file.path) for one in _unpacked(file, _Room())]
+            yield [one for file in _told(files) for one in _unpacked(file, _Room())]
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
         raise click.ClickException(f"{source} cannot be read as a zip file ({error}). Download it again.") from None
 
@@ -140,6 +144,18 @@ def _time(entry: zipfile.ZipInfo) -> float:
         return time.mktime((*entry.date_time, 0, 0, -1))
     except (ValueError, OverflowError):
         return 0
+
+
+def _told(files: list[File]) -> list[File]:
+    """Returns the files that are not hidden, and with a problem one of each folder in which all are hidden."""
+    seen = [file for file in files if not _is_clutter(file.path)]
+    holding = {folder for file in seen for folder in file.path.parents}
+    hidden: dict[PurePosixPath, File] = {}
+    for file in (each for each in files if _is_clutter(each.path)):
+        folder = next(each for each in file.path.parents if not _is_clutter(each))
+        if folder.parts and folder not in holding:
+            hidden.setdefault(folder, replace(file, problem=file.problem or HIDDEN))
+    return [*seen, *hidden.values()]
 
 
 def _is_clutter(path: PurePosixPath) -> bool:

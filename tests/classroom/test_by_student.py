@@ -215,3 +215,15 @@ def test_a_file_that_is_too_large_is_told_in_its_students_row(tmp_path, monkeypa
     monkeypatch.setattr(intake, "MOST_BYTES", 3)
     (hand_in,) = into(zipped(tmp_path / "export.zip", {"ada/masked_add.py": "large"}), tmp_path / "in", []).values()
     assert not hand_in.absent and "was not taken; hand in the kernel" in hand_in.problem
+
+
+@pytest.mark.parametrize("hidden", [".ipynb_checkpoints/masked_add-checkpoint.ipynb", ".mine/masked_add.py"])
+def test_who_sent_only_hidden_files_has_a_row_that_says_so(tmp_path, hidden):
+    files = {f"ada/{hidden}": "x", "ada/.DS_Store": "", f"bob/{hidden}": "x", "bob/masked_add.py": "1"}
+    source = zipped(tmp_path / "export.zip", files)
+    for found, told in (
+        (out_of(source, []), f"there is ada/{hidden} (is hidden and was not read; hand in the file itself)"),
+        (into(source, tmp_path / "submitted", []), f"there is {hidden[1:]}.hidden"),
+    ):
+        assert found["ada"].text is None and found["ada"].problem.endswith(told)
+        assert (found["bob"].text, found["bob"].notes) == ("1\n", [])

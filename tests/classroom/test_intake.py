@@ -186,7 +186,7 @@ def test_letters_with_marks_are_compared_however_they_are_written(tmp_path, form
 
 
 def test_what_names_no_student_is_told(tmp_path):
-    for name in ("softmax.py", "__MACOSX/ada/softmax.py", "ada/.hidden/softmax.py"):
+    for name in ("softmax.py", "__MACOSX/ada/softmax.py", ".hidden/softmax.py"):
         (tmp_path / "export" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "export" / name).write_text("x")
     intake = take_in(tmp_path / "export", tmp_path / "submitted", NOTEBOOKS, [ADA])
