@@ -346,6 +346,17 @@ def test_who_hears_nothing_else_hears_which_file_was_not_understood(folder, judg
     assert not (folder.out / "feedback/Jörg Müller" / f"{SOFTMAX}.html").exists()
 
 
+def test_a_file_of_an_exercise_that_was_not_asked_for_is_told(folder, judged_by):
+    judged_by(judged)
+    folder.put("ada", "", {"masked_add.py": TEXT, "softmax.py": TEXT})
+    folder.put("pit", "", {"transpose.py": TEXT})
+    to_mend = folder.here("--only", "01", "--only", "03").partition("Not graded, for the student to mend:")[2]
+    for exercise, name in ((ADD, "masked_add"), (SOFTMAX, "softmax")):
+        problem = f"{name}.ipynb or {name}.py was expected; there is pit/transpose.py"
+        assert f"pit, {exercise}: {problem}" in to_mend
+    assert {row["status"] for row in folder.table() if row["student"] == "pit"} == {"not graded"}
+
+
 def test_two_of_one_name_stay_two(folder):
     for number in ("1001_1", "1002_2"):
         (folder.path / f"leekim_{number}_masked_add.py").write_bytes(TEXT)

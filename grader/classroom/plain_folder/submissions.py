@@ -62,7 +62,7 @@ def read_submissions(
             for student in one.students:
                 sent_by[student].append(one)
         for student in found.students:
-            found.all += [_work(student, sent_by[student], each, stubs, [each] == list(only)) for each in exercises]
+            found.all += [_work(student, sent_by[student], each, stubs, only) for each in exercises]
             for each in exercises:
                 held = [one for one in sent_by[student] if one.exercise == each.name]
                 found.clashes += [clash(student, unclear(held), held, told.around)] if is_unclear(held) else []
@@ -88,10 +88,11 @@ def _of_empty_folders(source: Path, names: Names) -> dict[str, Person]:
 
 
 def _work(
-    student: str, sent_ones: list[Sent], exercise: Folder, stubs: dict[Folder, str], is_only: bool
+    student: str, sent_ones: list[Sent], exercise: Folder, stubs: dict[Folder, str], only: Sequence[Folder]
 ) -> StudentWork:
-    """Returns a student's work on an exercise. `is_only`: all that was sent is meant for it, so that a file which names
-    another exercise is told where nothing else can be."""
+    """Returns a student's work on an exercise. `only`: the exercises that all that was sent is meant for, so that a
+    file which names none of them is told where nothing else can be."""
+    asked = {each.name for each in only}
     unnamed = [one.file for one in _in_no_other(exercise, stubs, sent_ones) if not one.exercise]
     named = [one for one in sent_ones if one.exercise == exercise.name]
     if is_unclear(named):
@@ -99,7 +100,8 @@ def _work(
     elif named:
         hand_in = hand_in_of([one.file for one in named], unnamed, exercise.name, stubs[exercise])
     else:
-        told = unnamed or [one.file for one in _in_no_other(exercise, stubs, sent_ones) if is_only]
+        further = [one.file for one in _in_no_other(exercise, stubs, sent_ones) if one.exercise not in asked]
+        told = unnamed or (further if exercise.name in asked else [])
         hand_in = HandIn(problem=expected(exercise.name, told), absent=not told)
     text = None if hand_in.text is None else Text(exercise, hand_in.text, None)
     together = tuple(sorted({student for one in named for student in one.students}))
