@@ -80,6 +80,8 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
         stem = path.name.partition(".")[0]
         if owner is None and only and path.suffix in (".py", ".ipynb") and not names.exercise_of(path.name):
             owner, chosen = Owner(stem, "", "", "", (stem,)), f"{only}{path.suffix}"
+        if owner is None and all(map(names.is_folder, path.parts[:-1])) and names.known(stem):
+            owner, chosen = Owner(stem, "", "", "", (*path.parts[:-1], stem)), path.name  # told in the student's row
         if owner is None:
             found.ignored.append(f"{file.path}: {file.problem or 'it names no student'}")
         elif is_steering(path.parts[0]):  # it would be shown as another student's

@@ -14,6 +14,8 @@ from pathlib import Path
 from grader.classroom.json_text import json_text
 from grader.files import write_whole
 
+NOTES = ".sent.json"  # what the names of these files end in
+
 
 @dataclass(frozen=True)
 class Note:
@@ -41,4 +43,4 @@ def write_notes(folder: Path, notes: Mapping[str, Note]) -> None:
 
 
 def _beside(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.sent.json")
+    return folder.with_name(f"{folder.name}{NOTES}")

@@ -227,3 +227,11 @@ def test_who_sent_only_hidden_files_has_a_row_that_says_so(tmp_path, hidden):
     ):
         assert found["ada"].text is None and found["ada"].problem.endswith(told)
         assert (found["bob"].text, found["bob"].notes) == ("1\n", [])
+
+
+def test_a_file_named_for_its_student_alone_is_told_in_the_students_row(tmp_path):
+    files = {"ada/masked_add.py": "1", "bob.py": "2", "eve.py": "3"}
+    source = zipped(tmp_path / "export.zip", files)
+    for found in (out_of(source, ROSTER), into(source, tmp_path / "submitted", ROSTER)):
+        assert found["bob"].problem == "masked_add.ipynb or masked_add.py was expected; there is bob.py"
+        assert [*found] == ["ada", "bob"]

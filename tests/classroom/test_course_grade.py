@@ -166,8 +166,12 @@ def test_a_file_waits_where_the_assignment_of_its_exercise_is_not_generated_yet(
     assert not (classroom.path / "submitted/bob" / SOFTMAX).exists()
     assert [row["score"] for row in classroom.export("Grades") if row["student_id"] == "ada"] == ["20.0"]
     classroom.here("nbgrader", "generate_assignment", ADD)
+    (classroom.path / "submitted/yara").mkdir()
+    (classroom.path / "submitted/yara/softmax.py").write_text(solution(SOFTMAX))
     said = classroom.here("course", "grade")
     assert f"{ADD}: 2 graded." in said and waiting not in said
+    assert "submitted/yara/softmax.py was not looked at: it lies in no assignment's folder. Move it to" in said
+    assert "sent.json was not looked at" not in said
     scores = {(row["student_id"], row["assignment"]): row["score"] for row in classroom.export("Grades")}
     assert (scores["ada", ADD], scores["bob", ADD], scores["ada", SOFTMAX]) == ("15.0", "15.0", "20.0")
 

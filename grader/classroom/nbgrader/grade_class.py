@@ -23,6 +23,7 @@ from nbgrader.utils import parse_utc
 from grader.classroom.class_report import write_report
 from grader.classroom.handin import HandIn, filled, placeholder, read_hand_in, solution_text
 from grader.classroom.intake import Others, take_in, take_in_groups
+from grader.classroom.intake_notes import NOTES
 from grader.classroom.judge_missing import How, Say, Students, check_isolation, judge_missing
 from grader.classroom.names import Names, Person
 from grader.classroom.nbgrader.bridge import fingerprint, hidden_cases, read_released, released_notebooks, without
@@ -408,11 +409,15 @@ def _unknown_folders(coursedir: CourseDirectory) -> list[str]:
     loose = [path for path in sorted(submitted.glob("*")) if path.is_file() and not path.name.startswith(".")]
     inner = [path for path in sorted(submitted.glob("*/*")) if path.is_dir()]
     shown = [path for path in (*loose, *inner) if path in loose or path.name not in {*assignments, *pending}]
+    forgotten = [path for path in sorted(submitted.glob("*/*")) if path.is_file() and not path.name.startswith(".")
+                 and not path.name.endswith(NOTES) and "+" not in path.parent.name]  # fmt: skip
     waiting = Counter(path.name for path in inner if _waits(path, assignments, pending))
     return [
         *(_wait(name, count, name in assignments, pending[name]) for name, count in sorted(waiting.items())),
         *(f"{path.relative_to(submitted.parent)} was not looked at: no released assignment is called so"
           for path in shown),
+        *(f"{path.relative_to(submitted.parent)} was not looked at: it lies in no assignment's folder. Move it to "
+          f"{path.parent.relative_to(submitted.parent)}/ASSIGNMENT/" for path in forgotten),
     ]  # fmt: skip
 
 
