@@ -238,7 +238,16 @@ def _solution_of(cells: list[tuple[dict, str]], file: str, name: str, stub: str,
         notes.append(f"{file} has {len(marked or others)} solution cells; the last one{last} was judged.")
     if not text.strip():
         notes.append(f"The solution cell of {file} is empty.")
+    if not own and not own_others and any(_is_of(stub, cell, text) for cell, text in cells):
+        notes.append(f"Another cell of {file} defines the functions of {name} and does not begin with {magic}, so it "
+                     "was not judged. Move its code into the solution cell.")  # fmt: skip
     return text
+
+
+def _is_of(stub: str, cell: dict, text: str) -> bool:
+    """Returns whether a plain cell of code defines a function of the exercise's, and is not the stub."""
+    is_plain = cell.get("cell_type") == "code" and _grade_id(cell) != SOLUTION_CELL and not _written(text)[0]
+    return is_plain and is_worked_on(text, stub) and not {*FUNCTION.findall(text)}.isdisjoint(FUNCTION.findall(stub))
 
 
 def _written(source: str) -> tuple[str, str]:

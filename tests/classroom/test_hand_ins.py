@@ -203,6 +203,18 @@ def test_a_kernel_in_another_cell_is_judged_where_the_solution_cell_is_untouched
     ]
 
 
+@pytest.mark.parametrize("at", [2, CELL + 1])
+def test_a_kernel_in_a_cell_that_saves_no_file_is_told(tmp_path, at):
+    own = STUB.replace("import triton", "import triton  # mine\nX = 1", 1)
+    write(tmp_path, untouched(lambda nb: nb.cells.insert(at, new_code_cell(own))))
+    assert read(tmp_path).notes == [
+        "Another cell of softmax.ipynb defines the functions of softmax and does not begin with %%writefile "
+        "softmax.py, so it was not judged. Move its code into the solution cell."
+    ]
+    write(tmp_path, untouched(lambda nb: nb.cells.insert(at, new_code_cell("softmax(x)"))))
+    assert read(tmp_path).notes == []
+
+
 def test_a_kernel_in_another_cell_than_the_one_that_was_worked_on_is_told(tmp_path):
     write(tmp_path, edited(beside("x = 1\n")))
     assert read(tmp_path).text == "my kernel\n"
