@@ -28,7 +28,8 @@ FEWEST_STUDENTS = 2  # whose folders show that the one around them is nobody's
 class Sent:
     """A file that names its student. `exercise`: the name of the exercise, and "" where it names none.
 
-    `chosen`: the name that the student chose for the file. `students`: the ids of those whose file it is.
+    `chosen`: the name that the student chose for the file. `students`: the ids of those whose file it is. `mentioned`:
+    an exercise whose name is part of that of a file which names none.
     """
 
     file: File
@@ -36,6 +37,11 @@ class Sent:
     chosen: str
     exercise: str
     students: tuple[str, ...]
+    mentioned: str = ""
+
+    def may_be_of(self, exercise: str) -> bool:
+        """Returns whether the file may be meant for this exercise, though it names none."""
+        return not self.exercise and self.mentioned in ("", exercise)
 
 
 @dataclass
@@ -101,7 +107,9 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
         exercise, _ = (file.problem != HIDDEN and names.exercise_of(chosen)) or ("", "")
         told = replace(file, turn=int(owner.hand_in or 0))
         whose = tuple(dict.fromkeys(person.id for person, _ in people))
-        found.sent.append(Sent(told, replace(owner, place=places.get(file, owner.place)), chosen, exercise, whose))
+        mentioned = "" if exercise else names.mentioned_in(chosen)
+        placed = replace(owner, place=places.get(file, owner.place))
+        found.sent.append(Sent(told, placed, chosen, exercise, whose, mentioned))
     found.ignored.sort()
     return found
 

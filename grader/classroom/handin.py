@@ -81,7 +81,8 @@ def read_hand_in(folder: Path, name: str, stub: str, siblings: tuple[str, ...] =
     """
     files, names = files_in(folder) if folder.is_dir() else [], Names((name, *siblings))
     meant = {file.path: (names.exercise_of(file.path.name) or ("",))[0] for file in files}
-    others = [file for file in files if not meant[file.path] and file.path.name not in OF_NBGRADER]
+    others = [file for file in files if not meant[file.path] and file.path.name not in OF_NBGRADER
+              and names.mentioned_in(file.path.name) in ("", name)]  # fmt: skip
     hand_in = hand_in_of([file for file in files if meant[file.path] == name], others, name, stub)
     told = read_notes(folder)
     missing = [each for each in siblings if each not in {*meant.values(), *told}] if hand_in.text is not None else []
@@ -99,7 +100,7 @@ def hand_in_of(files: list[File], others: list[File], name: str, stub: str) -> H
     """Returns the hand-in that is one of these files: the best that can be read, that was worked on, that is newest.
 
     Notes say why each that differs was not judged. `others`: files that name no exercise; they are told where there is
-    none that does. Raises OSError where a share is away.
+    none that does, and in notes if the exercise's name is part of theirs. Raises OSError where a share is away.
     """
     read = [one for file in files if (one := _read(file, name, stub)) is not None]
     if not read:
@@ -107,11 +108,18 @@ def hand_in_of(files: list[File], others: list[File], name: str, stub: str) -> H
     best = max(
         read, key=lambda one: (one.text is not None, is_worked_on(one.text or "", stub), _age(one), *_of_one_age(one))
     )
+    misnamed = [f"{file.path} was not judged: no file of an exercise is called so; {name}.py is." for file in others
+                if is_work(file) and Names((name,)).mentioned_in(file.path.name)]  # fmt: skip
     if best.text is None:
-        return HandIn(problem=joined(one.problem for one in read))
+        return HandIn(problem=joined(one.problem for one in read), notes=misnamed)
     differing = [one for one in read if one.text != best.text]
     notes = [f"{one.file.path} was not judged: {_why_not(one, best, stub)}." for one in differing]
-    return HandIn(_of_a_size(best.file.path.name, best.text, notes), notes=[*best.notes, *notes])
+    return HandIn(_of_a_size(best.file.path.name, best.text, notes), notes=[*best.notes, *notes, *misnamed])
+
+
+def is_work(file: File) -> bool:
+    """Returns whether a file may hold a kernel, by its ending."""
+    return file.path.suffix.lower() in (".py", ".ipynb")
 
 
 def expected(name: str, others: list[File]) -> str:

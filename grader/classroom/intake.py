@@ -113,9 +113,12 @@ def _copied(
     unnamed: dict[tuple[str, str], list[Sent]] = {}
     for one in rest:
         named = [each for each in of_class if each in one.file.path.parts] or list(assignments)
+        mentioned = [each for each in named if one.mentioned in notebooks.get(each, others.notebooks.get(each, ()))]
         for student in map(as_folder, one.students):
             lacking = [each for each in named if (student, each) not in found] if len(named) > 1 else named
-            if one.exercise:
+            if mentioned:  # there a note tells it
+                lacking = mentioned
+            elif one.exercise:
                 lacking = [] if student in sending else list(notebooks)
             for assignment in lacking:
                 unnamed.setdefault((student, assignment), []).append(replace(one, exercise=""))

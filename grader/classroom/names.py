@@ -90,6 +90,11 @@ class Names:
         kind = (file["kind"] or ".py").lower()
         return (self._by_letters[re.sub("[ _-]", "", found["name"]).casefold()], kind) if found else None
 
+    def mentioned_in(self, name: str) -> str:
+        """Returns the exercise whose name is part of a file's name that names none, as softmax_final_v2.py; or ""."""
+        letters = re.sub("[ _-]", "", PurePosixPath(name).stem).casefold()
+        return next((found for key, found in self._by_letters.items() if key in letters), "")
+
     def owner_of(self, path: PurePosixPath) -> tuple[Owner | None, str]:
         """Returns whom a path names, and the name that the student chose for the file; None where it names nobody."""
         folders = path.parts[:-1]

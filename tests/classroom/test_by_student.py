@@ -235,3 +235,21 @@ def test_a_file_named_for_its_student_alone_is_told_in_the_students_row(tmp_path
     for found in (out_of(source, ROSTER), into(source, tmp_path / "submitted", ROSTER)):
         assert found["bob"].problem == "masked_add.ipynb or masked_add.py was expected; there is bob.py"
         assert [*found] == ["ada", "bob"]
+
+
+def test_a_second_file_whose_name_has_an_exercises_is_told_in_its_row(tmp_path):
+    files = {"ada/softmax.py": "broken", "ada/softmax_final_v2.py": "right", "ada/softmax notes.pdf": "x"}
+    source = zipped(tmp_path / "export.zip", files)
+    both = [Folder(ROOT / "exercises" / each) for each in (ADD, "03_softmax")]
+    read = read_submissions(source, both, both, tmp_path, [])
+    add, softmax = (one.hand_in for one in read.all)
+    assert add.absent
+    assert softmax.notes == [
+        "ada/softmax_final_v2.py was not judged: no file of an exercise is called so; softmax.py is."
+    ]
+    assert read.ignored == ["ada/softmax notes.pdf: no .py file or notebook of an exercise is called so"]
+    take_in(source, tmp_path / "submitted", {ADD: ["masked_add"], "03_softmax": ["softmax"]}, [])
+    assert not (tmp_path / "submitted/ada" / ADD).exists()
+    assert read_hand_in(tmp_path / "submitted/ada/03_softmax", "softmax", STUB).notes == [
+        "softmax_final_v2.py was not judged: no file of an exercise is called so; softmax.py is."
+    ]

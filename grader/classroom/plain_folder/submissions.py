@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from grader.classroom.by_student import Sent, by_student, clash, is_unclear, unclear, why_not
-from grader.classroom.handin import HandIn, clean, expected, hand_in_of
+from grader.classroom.handin import HandIn, clean, expected, hand_in_of, is_work
 from grader.classroom.names import Names, Person
 from grader.classroom.result_store import Text
 from grader.classroom.sent_files import sent
@@ -93,14 +93,15 @@ def _work(
     """Returns a student's work on an exercise. `only`: the exercises that all that was sent is meant for, so that a
     file which names none of them is told where nothing else can be."""
     asked = {each.name for each in only}
-    unnamed = [one.file for one in _in_no_other(exercise, stubs, sent_ones) if not one.exercise]
+    unnamed = [one.file for one in _in_no_other(exercise, stubs, sent_ones) if one.may_be_of(exercise.name)]
     named = [one for one in sent_ones if one.exercise == exercise.name]
     if is_unclear(named):
         hand_in = HandIn(problem=unclear(named))
     elif named:
         hand_in = hand_in_of([one.file for one in named], unnamed, exercise.name, stubs[exercise])
     else:
-        further = [one.file for one in _in_no_other(exercise, stubs, sent_ones) if one.exercise not in asked]
+        inside = _in_no_other(exercise, stubs, sent_ones)
+        further = [one.file for one in inside if (one.exercise or one.mentioned) not in asked]
         told = unnamed or (further if exercise.name in asked else [])
         hand_in = HandIn(problem=expected(exercise.name, told), absent=not told)
     text = None if hand_in.text is None else Text(exercise, hand_in.text, None)
@@ -110,10 +111,11 @@ def _work(
 
 
 def _may_be_of(exercise: Folder, exercises: Iterable[Folder], sent_ones: list[Sent]) -> list[Sent]:
-    """Returns the files of a student which name no exercise and are told for this one, as nothing else came for it."""
-    if any(one.exercise == exercise.name for one in sent_ones):
-        return []
-    return [one for one in _in_no_other(exercise, exercises, sent_ones) if not one.exercise]
+    """Returns the files of a student which name no exercise and are told for this one: all where nothing else came for
+    it, else those that a note tells."""
+    is_there = any(one.exercise == exercise.name for one in sent_ones)
+    told = [one for one in _in_no_other(exercise, exercises, sent_ones) if one.may_be_of(exercise.name)]
+    return [one for one in told if not is_there or (one.mentioned and is_work(one.file))]
 
 
 def _in_no_other(exercise: Folder, exercises: Iterable[Folder], sent_ones: list[Sent]) -> list[Sent]:
