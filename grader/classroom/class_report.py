@@ -21,7 +21,7 @@ from grader.show.html_page import rendered
 
 TEMPLATE = Path(__file__).with_name("templates") / "class_report.html"
 MOST_CAUSES, MOST_PAIRS, MOST_BARS = 8, 40, 25
-STARTS_PROGRAMS = re.compile(r"\b(?:subprocess|pty|os\.(?:system|popen|exec\w+|spawn\w+|posix_spawn\w*|fork\w*))\b")
+OF_THE_SYSTEM = re.compile(r"\b(?:subprocess|pty|ctypes|os\.\w+)\b|^[ \t]*(?:from|import)\b[^#\n]*\bos\b", re.MULTILINE)
 
 
 @dataclass
@@ -102,7 +102,7 @@ def write_report(graded: list[StudentWork], course: Path, path: Path, ignored: S
         waiting=[one for one in graded if one.open and not one.fault],
         problems=[one for one in graded if one.hand_in.problem and not one.hand_in.absent],
         ignored=ignored,
-        starting=[one for one in graded if one.text and STARTS_PROGRAMS.search(one.text.text)],
+        starting=[one for one in graded if one.text and OF_THE_SYSTEM.search(one.text.text)],
         noted=[one for one in graded if one.hand_in.notes],
         rows=_rows(graded, exercises),
         exercises=exercises,

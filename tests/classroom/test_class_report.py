@@ -87,12 +87,19 @@ def test_the_page_says_what_was_not_compared(tmp_path):
     assert "so short that right ones look alike" in short and "so short" not in softmax
 
 
-def test_files_that_may_start_programs_are_named(tmp_path):
-    texts = ("import os\nos.system('id')", "import subprocess", "import os\nos.getcwd()", "empty = 1")
+def test_files_that_name_what_belongs_to_the_system_are_told(tmp_path):
+    texts = (
+        "import os\nos.system('id')",
+        "import subprocess",
+        "import os\nos.getcwd()",
+        "import ctypes",
+        "from os import environ",
+        "empty = 1  # os",
+    )
     shown = page(tmp_path, *(graded(f"s{number}", text) for number, text in enumerate(texts)))
-    part = shown.partition("name a way to start programs: 2")[2].partition("</section>")[0]
+    part = shown.partition("name what belongs to the system: 5")[2].partition("</section>")[0]
     assert ">s0</th>" in part and ">s1</th>" in part
-    assert "start programs" not in page(tmp_path, graded("s2", texts[2]))
+    assert "belongs to the system" not in page(tmp_path, graded("s5", texts[5]))
 
 
 def test_markup_of_a_student_stays_text(tmp_path):
