@@ -36,6 +36,10 @@ TITLE = re.compile(r'\s*"""(?P<title>\d\d · [^:\n]+):')  # of an exercise's fil
 FUNCTION = re.compile(r"^def (\w+)\(", re.MULTILINE)
 PYTHON = re.compile(rb"^(?:def|import|from) ", re.MULTILINE)
 NOTHING = b" \t\r\n\f\0\xef\xbb\xbf\xff\xfe"  # blanks, line ends and byte order marks
+OTHER_KINDS = {  # by their first bytes
+    b"PK\x03\x04": "a zip, or a document of a word processor", b"%PDF": "a PDF", b"Rar!": "a rar archive",
+    b"7z\xbc\xaf": "a 7z archive", b"\xd0\xcf\x11\xe0": "a document of a word processor",
+}  # fmt: skip
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
@@ -191,6 +195,8 @@ def _text_of(file: File, data: bytes, name: str, stub: str, notes: list[str]) ->
     """
     if not data.strip(NOTHING):
         raise Unreadable(f"is empty ({count_text(len(data), 'byte')}); hand in again")
+    if kind := OTHER_KINDS.get(data[:4]):
+        raise Unreadable(f"is {kind}, whatever its name ends in; hand in {name}.py or {name}.ipynb itself")
     called, named_so = file.path.name, ".ipynb" in file.path.name.lower()
     try:
         cells = _cells(data)

@@ -176,6 +176,15 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     assert "is not a file" in read(tmp_path).problem
 
 
+@pytest.mark.parametrize("name", ["softmax.py", "softmax.ipynb"])
+def test_a_zip_under_the_name_of_a_script_or_a_notebook_is_told_as_one(tmp_path, name):
+    write(tmp_path, b"PK\x03\x04\x14\x00\xff", name)
+    assert read(tmp_path).problem == (
+        f"{name} is a zip, or a document of a word processor, whatever its name ends in; hand in softmax.py or "
+        "softmax.ipynb itself"
+    )
+
+
 def test_a_lone_surrogate_is_replaced(tmp_path):
     write(tmp_path, new_notebook(cells=[new_code_cell("%%writefile softmax.py\nx = '\ud800'")]))
     assert read(tmp_path).text == "x = '?'\n"
