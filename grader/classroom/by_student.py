@@ -49,7 +49,8 @@ class Sorted:
     """Everything that was sent. `ignored`: what names no student, each with the reason.
 
     `people`: the students whom files name, by id; `unknown`: those of them whom the roster does not have. `around`: the
-    folders that were taken for ones around the students' folders.
+    folders that were taken for ones around the students' folders. `twice`: a sentence for each student who is unknown
+    because the roster has several of that name.
     """
 
     sent: list[Sent] = field(default_factory=list)
@@ -57,6 +58,7 @@ class Sorted:
     people: dict[str, Person] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
     around: tuple[str, ...] = ()
+    twice: list[str] = field(default_factory=list)
 
 
 def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
@@ -104,6 +106,9 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
         for person, is_known in people:
             found.people.setdefault(person.id, person)
             found.unknown |= set() if is_known else {person.id}
+            of_name = [] if is_known else [one.id for one in names.of_name(owner.name)]
+            if len(of_name) > 1 and (line := _of_several(person.id, of_name)) not in found.twice:
+                found.twice.append(line)
         exercise, _ = (file.problem != HIDDEN and names.exercise_of(chosen)) or ("", "")
         told = replace(file, turn=int(owner.hand_in or 0))
         whose = tuple(dict.fromkeys(person.id for person, _ in people))
@@ -117,6 +122,13 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
 def own_id(owner: Owner, numbers: set[str]) -> str:
     """Returns the id of a student whom the roster does not have: the name, with a number where two have the name."""
     return f"{owner.name}_{owner.participant}" if len(numbers) > 1 and owner.participant else owner.name
+
+
+def _of_several(student: str, ids: Sequence[str]) -> str:
+    return (
+        f"{student}: the list of students has {len(ids)} of this name, {' and '.join(ids)}, and nothing says which of "
+        "them it is. Name the folder or the file by the student's id, then run the command again."
+    )
 
 
 def is_unclear(sent: Sequence[Sent]) -> bool:

@@ -30,7 +30,8 @@ class Intake:
     """The outcome for an export's files: how many were copied, and how many were there already.
 
     `ignored`: the paths of files that name no student, with the reason. `clashes`: a sentence for each exercise that a
-    student has at several places of the export, and that is taken from none of them. `around`: the folders that
+    student has at several places of the export, and that is taken from none of them, and for each name that several
+    students have. `around`: the folders that
     were taken for ones around the students' folders. `elsewhere`: the number of files by exercise that the class does
     not have.
     """
@@ -100,6 +101,7 @@ def _copied(
     names = Names(known | {*others.course}, of_class, roster)
     told = by_student(files, names)
     intake = Intake(unknown=set(map(as_folder, told.unknown)), ignored=list(told.ignored), around=told.around)
+    intake.clashes += told.twice
     found: dict[tuple[str, str], list[Sent]] = {}
     rest: list[Sent] = []
     for one in told.sent:

@@ -167,14 +167,18 @@ class Names:
         for person in self.roster:
             if person.id == name or (number and person.platform_id == number):
                 return person
+        matching = self.of_name(name)
+        return matching[0] if len(matching) == 1 else None
+
+    def of_name(self, name: str) -> list[Person]:
+        """Returns all students of the roster with this name, however it is written."""
         wanted = _letters(name)
-        matching = [
+        return [
             one
             for one in self.roster
-            if wanted in {_letters(one.id), _letters(one.first + one.last), _letters(one.last + one.first),
+            if wanted and wanted in {_letters(one.id), _letters(one.first + one.last), _letters(one.last + one.first),
                           _letters(one.email), _letters(one.email.partition("@")[0])}
         ]  # fmt: skip
-        return matching[0] if wanted and len(matching) == 1 else None
 
 
 def _letters(name: str) -> str:

@@ -253,3 +253,15 @@ def test_a_second_file_whose_name_has_an_exercises_is_told_in_its_row(tmp_path):
     assert read_hand_in(tmp_path / "submitted/ada/03_softmax", "softmax", STUB).notes == [
         "softmax_final_v2.py was not judged: no file of an exercise is called so; softmax.py is."
     ]
+
+
+def test_a_name_that_the_roster_has_twice_is_told_so(tmp_path):
+    twins = [Person("as1", "Anna", "Schmidt"), Person("as2", "Anna", "Schmidt")]
+    source = zipped(tmp_path / "export.zip", {f"Anna Schmidt_104{LONE}": "1", f"Eva Ey_105{LONE}": "2"})
+    found = read_submissions(source, [Folder(ROOT / "exercises" / ADD)], (), tmp_path, twins)
+    taken = take_in(source, tmp_path / "submitted", {ADD: ["masked_add"]}, twins)
+    for told in (found, taken):
+        assert told.clashes == [
+            "Anna Schmidt: the list of students has 2 of this name, as1 and as2, and nothing says which of them it is. "
+            "Name the folder or the file by the student's id, then run the command again."
+        ]

@@ -25,8 +25,8 @@ class Submissions:
     """Everyone's work on every exercise, and what names no student and exercise.
 
     `exercises`: the ids of those for which somebody sent a file. `people`: the students by their ids; `unknown`: those
-    whom the roster does not have. `clashes`: a sentence for each exercise that a student has at several places.
-    `around`: the folders that were taken for ones around the students' folders.
+    whom the roster does not have. `clashes`: a sentence for each exercise that a student has at several places, and for
+    each name that several students have. `around`: the folders that were taken for ones around the students' folders.
     """
 
     all: list[StudentWork] = field(default_factory=list)
@@ -56,7 +56,9 @@ def read_submissions(
     with sent(source, without) as files:
         told = by_student(files, names, only[0].name if len(only) == 1 else "")
         people = {person.id: person for person in roster} | told.people | _of_empty_folders(source, names)
-        found = Submissions(ignored=told.ignored, people=people, unknown=told.unknown, around=told.around)
+        found = Submissions(
+            ignored=told.ignored, people=people, unknown=told.unknown, clashes=told.twice, around=told.around
+        )
         sent_by: dict[str, list[Sent]] = defaultdict(list)
         for one in told.sent:
             for student in one.students:
