@@ -357,6 +357,14 @@ def test_a_file_of_an_exercise_that_was_not_asked_for_is_told(folder, judged_by)
     assert {row["status"] for row in folder.table() if row["student"] == "pit"} == {"not graded"}
 
 
+def test_an_exercise_of_which_nothing_is_judged_has_its_points(folder, judged_by):
+    judged_by(judged)
+    folder.put("ada", "", {"masked_add.py": b"", "softmax.py": solution(SOFTMAX).encode()})
+    folder.here("--only", "01", "--only", "03")
+    assert {row["exercise"]: row["max_score"] for row in folder.table()} == {ADD: "15.0", SOFTMAX: "1"}
+    assert folder.table("totals.csv")[0]["of"] == "16.0"
+
+
 def test_two_of_one_name_stay_two(folder):
     for number in ("1001_1", "1002_2"):
         (folder.path / f"leekim_{number}_masked_add.py").write_bytes(TEXT)

@@ -18,7 +18,7 @@ from grader.classroom.patience import patiently
 from grader.classroom.plain_folder.result_files import write_output
 from grader.classroom.plain_folder.submissions import Submissions, read_submissions
 from grader.classroom.result_store import Results
-from grader.classroom.rubric import SPEED
+from grader.classroom.rubric import SPEED, RubricError, points_of
 from grader.classroom.student_work import GRADED, MISSING, NOT_GRADED, PARTLY, StudentWork
 from grader.course.folder import Folder
 
@@ -66,7 +66,8 @@ def grade_folder(choice: FolderChoice, say: Say) -> int:
     there = [one for one in found.all if not one.hand_in.absent and one.exercise in wanted]
     judge_missing(there, choice.regrade, results, choice.how, say)
     graded = _with_results(found, results, choice)
-    patiently(lambda: write_output(graded, found.people, choice.out), say)
+    possible = _most_points(graded, choice)
+    patiently(lambda: write_output(graded, found.people, possible, choice.out), say)
     course, page = choice.exercises[0].root, choice.out / "report.html"
     patiently(lambda: write_report(graded, course, page, found.ignored), say)
     return _tell([one for one in graded if one.exercise in wanted], page, say)
@@ -100,6 +101,21 @@ def _check(found: Submissions, choice: FolderChoice) -> None:
     for student in choice.regrade.names:
         if student not in found.students:
             raise click.ClickException(f"--regrade: {choice.source} has nothing of a student {student!r}.")
+
+
+def _most_points(graded: list[StudentWork], choice: FolderChoice) -> dict[str, float]:
+    """Returns the most points of each exercise by its id. Of one for which nothing is judged, pytest lists them; it is
+    left out where it cannot."""
+    found = {one.exercise: one.judged.possible for one in graded if one.judged and one.judged.tests}
+    shown = {one.exercise for one in graded} - {*found}
+    folders = [folder for folder in choice.exercises if folder.id in shown]
+    try:
+        listed = points_of(folders) if folders else {}
+    except RubricError:
+        listed = {}
+    counts = {id: sum(worth for item, worth in items.items() if choice.speed or item != SPEED)
+              for id, items in listed.items()}  # fmt: skip
+    return {**counts, **found}
 
 
 def _with_results(found: Submissions, results: Results, choice: FolderChoice) -> list[StudentWork]:

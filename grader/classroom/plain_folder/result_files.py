@@ -42,12 +42,14 @@ OF_STUDENTS = {
 WRITERS = 8  # threads: thousands of small files, and each has to reach the disk or a share
 
 
-def write_output(graded: list[StudentWork], people: Mapping[str, Person], out: Path) -> None:
+def write_output(
+    graded: list[StudentWork], people: Mapping[str, Person], possible: Mapping[str, float], out: Path
+) -> None:
     """Writes the files that differ from what `out` holds.
 
     Removes all files of an absent hand-in, and the Gradescope and JUnit files of a hand-in with no result or a fault.
     `people`: all students of the class by their ids; of the exercises that this run shows, an earlier run's files of
-    other students are removed.
+    other students are removed. `possible`: the most points of each exercise, by its id.
     """
     remove_unfinished(out)
     for folder, files in OF_STUDENTS.items():
@@ -56,9 +58,9 @@ def write_output(graded: list[StudentWork], people: Mapping[str, Person], out: P
     with ThreadPoolExecutor(WRITERS) as threads:
         for _ in threads.map(_write_work, graded, repeat(out)):
             pass  # raises what a thread met
-    exercises, possible = sorted({one.exercise for one in graded}), _possible(graded)
+    exercises = sorted({one.exercise for one in graded})
     scores = _scores(graded, exercises, people)
-    write_changed(out / "summary.csv", csv_of(_summary(graded), for_people=True))
+    write_changed(out / "summary.csv", csv_of(_summary(graded, possible), for_people=True))
     write_changed(out / "items.csv", csv_of(_items(graded), for_people=True))
     by_exercise = {exercise: possible.get(exercise) for exercise in exercises}
     write_changed(out / "totals.csv", csv_of(totals_rows(by_exercise, scores), for_people=True))
@@ -104,9 +106,8 @@ def _junit_text(one: StudentWork) -> str:
     return junit_text([one.judged.counted]) if one.judged else ""
 
 
-def _summary(graded: list[StudentWork]) -> Iterator[list]:
+def _summary(graded: list[StudentWork], possible: Mapping[str, float]) -> Iterator[list]:
     yield ["student", "exercise", "status", "score", "max_score", "reached", "judged", "first_failure", "note"]
-    possible = _possible(graded)
     for one in graded:
         reached, judged, first = _reached(one.judged) if one.judged and one.judged.tests else (None, None, "")
         points = [one.score, possible.get(one.exercise), reached, judged]
@@ -118,11 +119,6 @@ def _reached(judged: Judged) -> tuple[float, float, str]:
     items, result = judged.items.values(), judged.result
     first = NOT_ATTEMPTED if result["outcome"] == NOT_ATTEMPTED else result["message"].partition("\n")[0]
     return sum(item.reached for item in items), sum(item.judged for item in items), first
-
-
-def _possible(graded: list[StudentWork]) -> dict[str, float]:
-    """Returns the most points of each exercise that was judged, by its id."""
-    return {one.exercise: one.judged.possible for one in graded if one.judged and one.judged.tests}
 
 
 def _items(graded: list[StudentWork]) -> Iterator[list]:
