@@ -312,7 +312,8 @@ def _left_out(evidence: Evidence, writers: Writers, missing: torch.Tensor) -> Sa
     if missing.dim() == 1 and written:
         if _one_element_each(writers.programs):
             blocks = [one for one in evidence.constants.values() if one > 1 and axes == [-(-missing.numel() // one)]]
-            if blocks:
+            kernel = evidence.kernel_of(evidence.reply.launches[-1])
+            if blocks and kernel is not None and kernel.named("tt.make_range"):
                 return Unwritten.LANES_MEET(name=name, grid=grid, block=blocks[0])
             sentence = Unwritten.ONE_ELEMENT if axes == [1] else Unwritten.ONE_ELEMENT_EACH
             return sentence(name=name, grid=grid)
