@@ -19,10 +19,10 @@ from torch._library.custom_ops import OPDEFS, CustomOpDef, custom_op
 from torch._library.utils import is_functional_schema
 from torch._ops import OpOverload, OpOverloadPacket
 from torch.overrides import _get_current_function_mode_stack
-from triton.runtime.autotuner import Autotuner
-from triton.runtime.jit import JITFunction
 
 from grader.child.learner import Rejected
+from grader.child.triton_api import Autotuner
+from grader.front_end.triton_text_api import JITFunction
 from grader.wire.messages import FAKE_OF
 
 NAME_OF: dict[type, Callable[[Any], str]] = {  # the name of an operator of each kind

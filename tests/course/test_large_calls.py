@@ -113,7 +113,7 @@ def test_sizes_that_are_multiplied_with_each_other_are_never_both_1_in_a_large_c
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_large_size_comes_with_each_of_a_few_values_of_its_factor_and_values_that_show_it(seed):
     """With values below the smallest normal number a softmax's weights are all alike, whatever q is read."""
-    sizes = {"G": upto(4, limit=64, block=3), "N": upto(4, limit=64, block=3)}
+    sizes = {"G": upto(4, limit=512, block=3), "N": upto(4, limit=512, block=3)}
     promise = stated(["x"], ("float32",), dict(sizes=sizes, x=contiguous("G*N", values=(normal, subnormal, unusual))))
     calls = [call for call in large_calls(promise, seed, "test", 32) if call.values["x"] is not subnormal]
     for name, other in (("G", "N"), ("N", "G")):

@@ -83,7 +83,13 @@ OF_ADDITION = {
         "[i for i in range(BLOCK_N)]",
         "a kernel cannot contain a list comprehension. Numbers",
     ),
-    "a list in a sum": (STORE, STORE.replace("x + y", "x + [1.0, 2.0]"), "a list or tuple stands where one block, or"),
+    "a list in a sum": (
+        STORE,
+        STORE.replace("x + y", "x + [1.0, 2.0]"),
+        "a list or tuple stands where one block, or"
+        if BEFORE_39
+        else "a kernel has no list that grows, or that a tile",
+    ),
     "tl.max of two": (STORE, STORE.replace("x + y", "tl.max(x, y)"), MAXIMUM),
     "x.max(y)": (STORE, STORE.replace("x + y", "x.max(y)"), MAXIMUM),
     "tl.min of two": (STORE, STORE.replace("x + y", "tl.min(x, axis=y)"), "tl.min takes a block and the number of"),

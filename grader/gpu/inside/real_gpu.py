@@ -101,6 +101,7 @@ def lend(header: JsonObject, asked: Callable[[JsonObject], tuple[JsonObject, byt
         if request["kind"] != "calls":
             return {"kind": "returned"}
         calls = device_calls.read_told(request, blob)
-        assert isinstance(calls, list)  # the kind says so
+        if not isinstance(calls, list):
+            raise ProtocolError("calls of a device were expected")
         now, times = gpu.answer(calls)
         reply = {"kind": "told", "now": now, "events": times}
