@@ -81,9 +81,9 @@ def _with_gradients(operator: CustomOpDef) -> Callable[..., Any]:
 
 
 class _Fakes:
-    """Whether operators do what they do while torch.compile looks at a call: then their fakes stand for them.
+    """The state of a call that goes as torch.compile looks at it, with fakes in the place of operators.
 
-    gradients: what a formula gave then, before autograd makes it fit.
+    are_called: such a call is under way. gradients: what a formula gave in it, before autograd makes it fit.
     """
 
     are_called = False

@@ -31,9 +31,8 @@ class Intake:
 
     `ignored`: the paths of files that name no student, with the reason. `clashes`: a sentence for each exercise that a
     student has at several places of the export, and that is taken from none of them, and for each name that several
-    students have. `around`: the folders that
-    were taken for ones around the students' folders. `elsewhere`: the number of files by exercise that the class does
-    not have.
+    students have. `around`: the folders that were taken for ones around the students' folders. `elsewhere`: the number
+    of files by exercise that the class does not have.
     """
 
     taken: int = 0

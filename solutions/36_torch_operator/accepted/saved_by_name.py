@@ -78,7 +78,7 @@ swiglu.register_autograd(backward, setup_context=setup_context)
 
 
 def training_step(dz, gate, up):
-    """What training does with the operator: returns z and the gradients of sum(dz * z), all [M, N] as dz."""
+    """Returns what a step of training gives: z, and the gradients of sum(dz * z); all are [M, N] as dz."""
     gate, up = gate.detach().requires_grad_(), up.detach().requires_grad_()
     z = torch.ops.course.swiglu(gate, up)
     return z.detach(), *torch.autograd.grad(z, (gate, up), dz)

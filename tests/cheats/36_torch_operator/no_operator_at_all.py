@@ -41,7 +41,7 @@ def swiglu_backward_kernel(
 
 
 def training_step(dz, gate, up):
-    """What training does with the operator: returns z and the gradients of sum(dz * z), all [M, N] as dz."""
+    """Returns what a step of training gives: z, and the gradients of sum(dz * z); all are [M, N] as dz."""
     M, N = gate.shape
     z, dgate, dup = (torch.empty((M, N), dtype=gate.dtype, device=gate.device) for _ in range(3))
     grid = (M * triton.cdiv(N, BLOCK_N),)
