@@ -298,6 +298,7 @@ PLAIN_WORDS: tuple[tuple[str | re.Pattern[str], Compiler], ...] = (
     (r"(?P<function>float|int)\(\) argument must be", Compiler.CONVERSION),
     (r"only tuple comprehensions", Compiler.COMPREHENSION),
     (r"^a list that grows$|^'(?:list|tuple)' object has no attribute", Compiler.LIST),
+    (r"^'\w+' is not in list$", Compiler.LIST),  # what 3.6 says of .append
     (r"__setitem__ is not supported", Compiler.ASSIGNED_IN_PARTS),
     (r"'(?:constexpr|int)' object has no attribute 'to'", Compiler.CONSTANT_TO),
     (r"'constexpr' object has no attribute '(?P<attribute>\w+)'", Compiler.CONSTANT),
