@@ -32,7 +32,7 @@ def linear_cross_entropy_combine_kernel(
 
 def linear_cross_entropy(x, weight, target, label_smoothing, z_loss):
     """x: [M, K], weight: [V, K], fp16 or bf16, any strides; target: [M] int64 contiguous, a row of weight, or -100: the
-    row of x does not count; label_smoothing, from 0 to 1, and z_loss, 0 or more: numbers.
+    row of x does not count; label_smoothing and z_loss: numbers from 0 to 1.
 
     With logits = x @ weight.T, [M, V], and q = (1 - label_smoothing) * one_hot(target) + label_smoothing / V, returns
     loss, [M] fp32: lse - sum(q * logits) + z_loss * lse**2, or 0 where the target is -100; and lse, [M] fp32: the
