@@ -313,7 +313,7 @@ def _left_out(evidence: Evidence, writers: Writers, missing: torch.Tensor) -> Sa
         if _one_element_each(writers.programs):
             blocks = [one for one in evidence.constants.values() if one > 1 and axes == [-(-missing.numel() // one)]]
             kernel = evidence.kernel_of(evidence.reply.launches[-1])
-            if blocks and kernel is not None and kernel.named("tt.make_range"):
+            if blocks and kernel is not None and any(one.operand_types[0].shape for one in kernel.named("tt.store")):
                 return Unwritten.LANES_MEET(name=name, grid=grid, block=blocks[0])
             sentence = Unwritten.ONE_ELEMENT if axes == [1] else Unwritten.ONE_ELEMENT_EACH
             return sentence(name=name, grid=grid)
