@@ -83,7 +83,8 @@ exercise = Exercise(
     presumes=("14_split_softmax", "25_flash_attention", "39_kv_cache_write"),
     time_limit=6.0,
     example=Example(normal(1, 1, 2), *in_pages(4, 2, 1, 2, lengths=(5,)), BLOCK_N=2, SPLITS=2),
-    cut="q[b, :, :], block_table[b, :], lengths[b] -> o[b, :, :]",
+    cut="q[b, :, :], k_cache[block_table, :, :, :], v_cache[block_table, :, :, :], block_table[b, :], lengths[b]"
+    " -> o[b, :, :]",
 )
 
 SMALL = dict(BLOCK_N=32, SPLITS=3)  # many blocks from few keys
