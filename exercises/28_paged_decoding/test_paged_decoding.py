@@ -19,48 +19,58 @@ from grader import (
     upto,
 )
 
+AT_A_TIME = 1 << 20  # elements of the keys of sequences that are computed together
+
 
 def attention_of_each_sequence(q, k_cache, v_cache, block_table, lengths):
-    """Sequence after sequence, over all rows that its pages have: a row that holds no key weighs nothing."""
+    """A few sequences at a time, over all rows that their pages have: a row that holds no key weighs nothing."""
     o, (page, HK) = torch.zeros_like(q), k_cache.shape[1:3]
     n = torch.arange(block_table.shape[1] * page, device=q.device)
-    for b in range(len(q)):
-        is_key = n < lengths[b]
-        at = torch.where(is_key, block_table[b, n // page], 0).long(), n % page
-        k, v = (cache[at].transpose(0, 1).masked_fill(~is_key[:, None], 0) for cache in (k_cache, v_cache))
-        s = (q[b].unflatten(0, (HK, -1)) @ k.mT * q.shape[-1] ** -0.5).masked_fill(~is_key, -torch.inf)
-        p = torch.where(is_key.any(), torch.softmax(s, dim=-1), 0)
-        o[b] = (p @ v).flatten(0, 1)
+    for b in few(torch.arange(len(q), device=q.device), n, k_cache):
+        is_key = n < lengths[b, None]
+        at = torch.where(is_key, block_table[b][:, n // page], 0).long(), n % page
+        no_key = ~is_key[:, None, None]
+        k, v = (cache[at].transpose(1, 2).masked_fill(no_key.mT, 0) for cache in (k_cache, v_cache))
+        s = (q[b].unflatten(1, (HK, -1)) @ k.mT * q.shape[-1] ** -0.5).masked_fill(no_key, -torch.inf)
+        p = torch.where(no_key.all(dim=-1, keepdim=True), 0, torch.softmax(s, dim=-1))
+        o[b] = (p @ v).flatten(1, 2)
     return o
 
 
-def of_each_sequence(of_attention, o, q, k_cache, v_cache, block_table, lengths):
-    """Returns what `of_attention` gives for each sequence: one batch, a group's heads as queries; 0 without keys."""
-    found, (page, HK) = torch.zeros_like(o), k_cache.shape[1:3]
-    for b, length in enumerate(lengths.tolist()):
+def few(sequences, n, k_cache):
+    """Returns the sequences, as many at a time as may have keys n together in memory."""
+    return sequences.split(max(1, AT_A_TIME // max(1, len(n) * k_cache[0, 0].numel())))
+
+
+def of_each_sequence(of_attention, results, o, q, k_cache, v_cache, block_table, lengths):
+    """Returns the results that `of_attention` gives for each sequence, so many tensors like o; 0 without keys.
+
+    A group's heads are its queries. Sequences of one length are a batch.
+    """
+    found, (page, HK) = o.new_zeros(results, *o.shape), k_cache.shape[1:3]
+    for length in lengths.unique().tolist():
         at_most = block_table.shape[1] * page  # a number that is no length may be anything
         n = torch.arange(min(max(length, 0), at_most), device=q.device)
-        at = block_table[b, n // page], n % page
-        if len(n):
-            group, k, v = q[b].unflatten(0, (HK, -1)), *(cache[at].transpose(0, 1) for cache in (k_cache, v_cache))
-            of = of_attention(o[b].view(1, *group.shape), group[None], k[None], v[None])
-            found[b] = of.reshape(found[b].shape)
+        for b in few((lengths == length).nonzero().flatten(), n, k_cache) if len(n) else ():
+            at = block_table[b][:, n // page], n % page
+            k, v = (cache[at].transpose(1, 2) for cache in (k_cache, v_cache))
+            of = of_attention(*(one[b].unflatten(1, (HK, -1)) for one in (o, q)), k, v)
+            found[:, b] = torch.stack(list(of)).flatten(2, 3)
     return found
 
 
 def rounding(o, *call):
     """As in attention: to join splits is to join tiles, once more."""
-    return of_each_sequence(ATTENTION.arithmetic, o, *call)
+    return of_each_sequence(lambda *of: [ATTENTION.arithmetic(*of)], 1, o, *call)[0]
 
 
 def rounded_p(o, *call):
     """As in attention, p is rounded to the dtype of v."""
-    rounded = of_each_sequence(lambda *of: ATTENTION.conversion(*of)[0], o, *call)
-    return rounded, of_each_sequence(lambda *of: ATTENTION.conversion(*of)[1], o, *call)
+    return of_each_sequence(ATTENTION.conversion, 2, o, *call)
 
 
 def size_of_terms(o, *call):
-    return of_each_sequence(ATTENTION.terms, o, *call)
+    return of_each_sequence(lambda *of: [ATTENTION.terms(*of)], 1, o, *call)[0]
 
 
 exercise = Exercise(
@@ -73,7 +83,8 @@ exercise = Exercise(
     presumes=("14_split_softmax", "25_flash_attention", "39_kv_cache_write"),
     time_limit=6.0,
     example=Example(normal(1, 1, 2), *in_pages(4, 2, 1, 2, lengths=(5,)), BLOCK_N=2, SPLITS=2),
-    cut="q[b, :, :], block_table[b, :], lengths[b] -> o[b, :, :]",
+    cut="q[b, :, :], k_cache[block_table, :, :, :], v_cache[block_table, :, :, :], block_table[b, :], lengths[b]"
+    " -> o[b, :, :]",
 )
 
 SMALL = dict(BLOCK_N=32, SPLITS=3)  # many blocks from few keys

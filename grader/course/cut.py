@@ -20,7 +20,8 @@ PART = re.compile(r"(\w+)\[([^\]]*)\]")
 class Cut:
     """A letter or ":" for each dimension, of inputs and results by name. Dimensions with the same letter are cut alike;
     a dimension with ":" is whole. In a dimension with "h/", neighbours along h share an index: there are fewer of them,
-    as there are fewer heads of keys than of queries."""
+    as there are fewer heads of keys than of queries. A letter that is the name of an input stands for the rows that its
+    values pick."""
 
     inputs: dict[str, list[str]] = field(default_factory=dict)
     results: dict[str, list[str]] = field(default_factory=dict)
@@ -32,11 +33,12 @@ class Cut:
         inputs, _, made = text.partition("->")
         return Cut(_letters(inputs), _letters(made))
 
-    @staticmethod
-    def whole(inputs: Mapping[str, int], results: Mapping[str, int]) -> Cut:
-        """Returns the cut that takes inputs and results whole. inputs, results: their numbers of dimensions."""
+    def whole(self, inputs: Mapping[str, int], results: Mapping[str, int]) -> Cut:
+        """Returns the cut that takes inputs and results whole, but of "table[index, n]" the rows that the index picks:
+        of a large table few are needed. inputs, results: their numbers of dimensions."""
         given, made = ({name: [":"] * rank for name, rank in ranks.items()} for ranks in (inputs, results))
-        return Cut(given, made)
+        picked = {name: [one if one in inputs else ":" for one in letters] for name, letters in self.inputs.items()}
+        return Cut(given | picked, made)
 
     def shape(self, result: str, inputs: dict[str, torch.Tensor]) -> tuple[int, ...]:
         """Returns a result's shape. Its dimensions are as long as the dimensions of inputs with the same letter, or

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import OrderedDict
 from dataclasses import asdict
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,6 +30,7 @@ class InterpreterHost:
 
     def __init__(self) -> None:
         self.kernels: OrderedDict[tuple, ReadyKernel] = OrderedDict()
+        self._parse = lru_cache(MOST_KERNELS)(parse)  # a second call, with other outcomes, is of the same texts
         self._last: tuple[tuple, RecordedCall] | None = None  # read last: most calls come several times in a row
 
     def handle(self, header: dict, blob: bytes) -> tuple[dict, bytes]:
@@ -77,7 +79,7 @@ class InterpreterHost:
         key = request.filename, text, request.other, tuple(request.other_at), contracts, stages
         kernel = self.kernels.pop(key, None)
         if kernel is None:
-            kernel = ReadyKernel(parse(text, request.filename), stages, _other_outcomes(request, contracts))
+            kernel = ReadyKernel(self._parse(text, request.filename), stages, _other_outcomes(request, contracts))
         self.kernels[key] = kernel
         if len(self.kernels) > MOST_KERNELS:
             self.kernels.popitem(last=False)

@@ -201,7 +201,7 @@ def _of_result(
     if not sampled.all_ran:
         return None
     ranks = {name: tensor.dim() for name, tensor in evidence.tensors}
-    whole = Cut.whole(ranks, {evidence.returns: len(sampled.shape)})
+    whole = cut.whole(ranks, {evidence.returns: len(sampled.shape)})
     return _first_wrong(evidence, whole, sampled, _by_program(_stored(sampled)), tables, compared)
 
 

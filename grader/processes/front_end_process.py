@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from grader.processes.child import ChildProcess
@@ -60,7 +60,7 @@ class FrontEnd:
                 same = lines_reached(self.submission, told), told  # another file may differ elsewhere alone
                 if same not in self._made:
                     try:
-                        self._made[same] = self._text(asdict(recipe) | {"set": dict(constants)}, small_dots)
+                        self._made[same] = self._text(vars(recipe) | {"set": dict(constants)}, small_dots)
                     except ChildEnded as ended:
                         self._made[same] = ended
                 self._made[key] = self._made[same]

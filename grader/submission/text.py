@@ -16,6 +16,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TypeGuard
@@ -56,6 +57,14 @@ class Submission:
     def lines(self) -> list[str]:
         """The lines as Python counts them: str.splitlines would take a form feed, too, for the end of a line."""
         return LINE_END.split(self.source.decode("utf-8", "replace"))
+
+    @cached_property
+    def names_in_functions(self) -> dict[str, set[str]]:
+        """The names that stand in each function of the file, by its name; "" has those outside of all functions."""
+        names = defaultdict[str, set[str]](set)
+        for node in self.tree.body:
+            names[node.name if isinstance(node, ast.FunctionDef) else ""].update(names_in(node))
+        return names
 
     def line(self, number: int) -> str:
         """Returns the text of a line, without indentation and fit to be shown; "" if the file has fewer lines."""
@@ -136,22 +145,16 @@ def _parsed(text: str) -> ast.Module | Failure:
 def lines_reached(submission: Submission, named: str) -> tuple[str, ...]:
     """Returns the file's lines, but empty lines for each function that is reached neither from outside of functions nor
     from those whose names occur in the text `named`. What is made of these is the same for the same lines."""
-    functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
-    waiting = []
-    for node in submission.tree.body:
-        if isinstance(node, ast.FunctionDef):
-            functions[node.name].append(node)
-        else:
-            waiting += names_in(node)
-    waiting += [name for name in functions if name in named]
+    names = submission.names_in_functions
+    waiting = ["", *(name for name in names if name in named)]
     lines, reached = submission.lines, set[str]()
     while waiting:
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            waiting += [one for node in functions.get(name, []) for one in names_in(node)]
-    for name in functions.keys() - reached:
-        for node in functions[name]:
+            waiting += names.get(name, ())
+    for node in submission.tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name not in reached:
             first, last = min([node.lineno, *(one.lineno for one in node.decorator_list)]), last_line(node)
             lines[first - 1 : last] = [""] * (last + 1 - first)
     return tuple(lines)

@@ -22,3 +22,11 @@ def test_heads_that_share_keys_say_how_many_neighbours_do():
     cut = Cut.of("q[b, h, :], k[b, h/, :] -> o[b, h, :]")
     assert cut.shared({"q": (2, 6, 4), "k": (2, 3, 5)}) == {"h/": 2}
     assert cut.shared({"q": (2, 0, 4), "k": (2, 0, 5)}) == {"h/": 1}
+
+
+def test_a_whole_cut_takes_of_a_table_the_rows_that_an_index_picks():
+    cut = Cut.of("table[index, n], index[k], x[k, :] -> z[k, n]").whole(
+        {"table": 2, "index": 1, "x": 2, "y": 1}, {"z": 2}
+    )
+    assert cut.inputs == {"table": ["index", ":"], "index": [":"], "x": [":", ":"], "y": [":"]}
+    assert cut.results == {"z": [":", ":"]}

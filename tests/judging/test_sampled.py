@@ -464,9 +464,6 @@ UNCUT = {
     "14_split_softmax": "each of its results is made of all of x",
     "39_kv_cache_write": "what a row of its results is made of, its slots alone tell",
 }
-LEFT_OUT = {
-    "28_paged_decoding": {"k_cache", "v_cache"},  # the table alone tells which of their rows
-}
 
 
 @pytest.mark.parametrize("folder", folders_with_kernels(), ids=lambda folder: folder.id)
@@ -476,9 +473,7 @@ def test_an_exercise_with_large_calls_says_how_they_are_cut_and_how_large_they_m
         pytest.skip("no large calls")
     given = [pair for call in calls for pair in zip(module.exercise.arguments, call.data, strict=True)]
     tensors = {name for name, one in given if isinstance(one, Data)}
-    assert set(Cut.of(module.exercise.cut).inputs) == (
-        set() if folder.id in UNCUT else tensors - LEFT_OUT.get(folder.id, set())
-    )
+    assert set(Cut.of(module.exercise.cut).inputs) == (set() if folder.id in UNCUT else tensors)
     lesson = " ".join((folder.path / "README.md").read_text().split())
     assert "fewer than 2³¹ elements lie between the first and the last one" in lesson or "N < 2³¹" in lesson
 
