@@ -7,7 +7,7 @@ around those of the students, and whether two students have the same name.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -50,7 +50,7 @@ class Sorted:
 
     `people`: the students whom files name, by id; `unknown`: those of them whom the roster does not have. `around`: the
     folders that were taken for ones around the students' folders. `twice`: a sentence for each student who is unknown
-    because the roster has several of that name.
+    because the roster has several of that name; `several`: for each whose folder may be several students', by id.
     """
 
     sent: list[Sent] = field(default_factory=list)
@@ -59,6 +59,7 @@ class Sorted:
     unknown: set[str] = field(default_factory=set)
     around: tuple[str, ...] = ()
     twice: list[str] = field(default_factory=list)
+    several: dict[str, str] = field(default_factory=dict)
 
 
 def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
@@ -97,7 +98,7 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
         else:
             owner = replace(owner, place=(*outer[file].parts, *owner.place))
             owned.append((file, owner, chosen))
-    places = _places(owned, names)
+    places, several = _places(owned, names), _may_be_several(owned, names)
     numbers: dict[str, set[str]] = defaultdict(set)  # of those who have the same name
     for _, owner, _ in owned:
         numbers[owner.name] |= {owner.participant} - {""}
@@ -106,6 +107,7 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
         for person, is_known in people:
             found.people.setdefault(person.id, person)
             found.unknown |= set() if is_known else {person.id}
+            found.several |= {person.id: several[owner.place]} if owner.place in several else {}
             of_name = [] if is_known else [one.id for one in names.of_name(owner.name)]
             if len(of_name) > 1 and (line := _of_several(person.id, of_name)) not in found.twice:
                 found.twice.append(line)
@@ -246,7 +248,37 @@ def _places(owned: list[tuple[File, Owner, str]], names: Names) -> dict[File, tu
             held[owner.place, found[0]].add(owner.inner)
     torn = {
         place for (place, _), inner in held.items()
-        if len(inner) > 1 and () not in inner
-        and (is_only or not (_is_known(place[-1], names) or is_of_platform(place[-1])))
+        if len(inner) > 1 and () not in inner and (is_only or _may_be_no_students(place, names))
     }  # fmt: skip
     return {file: (*owner.place, *owner.inner) for file, owner, _ in owned if owner.place in torn}
+
+
+def _may_be_no_students(place: tuple[str, ...], names: Names) -> bool:
+    return not (_is_known(place[-1], names) or is_of_platform(place[-1]))
+
+
+def _may_be_several(owned: list[tuple[File, Owner, str]], names: Names) -> dict[tuple[str, ...], str]:
+    """Returns a sentence for each place that may be several students', each with an exercise of another name: nothing
+    is taken from anybody, since one student may have made a folder for each exercise.
+
+    Folders that others have too, as `part 1`, and those that are called after an exercise are no students'.
+    """
+    held: dict[tuple[str, ...], dict[tuple[str, ...], set[str]]] = defaultdict(lambda: defaultdict(set))
+    for _, owner, chosen in owned:
+        if found := names.exercise_of(chosen):
+            held[owner.place][owner.inner].add(found[0])
+    common = Counter(inner for by_folder in held.values() for inner in by_folder)
+    told: dict[tuple[str, ...], str] = {}
+    for place, by_folder in held.items():
+        exercises = [name for several in by_folder.values() for name in several]
+        is_own = any(common[one] > 1 or not one or names.mentioned_in("".join(one)) for one in by_folder)
+        is_torn = len(exercises) > len(set(exercises))
+        if len(by_folder) > 1 and not is_own and not is_torn and (len(held) == 1 or _may_be_no_students(place, names)):
+            lie = ", ".join(
+                f"{' and '.join(sorted(which))} in {'/'.join(one)}" for one, which in sorted(by_folder.items())
+            )
+            told[place] = (
+                f"{'/'.join(place)} was taken for one student's folder: {lie}. If these are several students', move "
+                "their folders out of it, or give a list of the students."
+            )
+    return told

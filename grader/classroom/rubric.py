@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -117,6 +118,13 @@ def medals_of(results: Iterable[dict]) -> list[tuple[int, str]]:
     """Returns how often each medal was won, the best first; medals that nobody won are left out."""
     won = Counter(result.get("medal", "") for result in results)
     return [(won[name], name) for name in reversed(MEDALS) if won[name]]
+
+
+def report_of(result: dict) -> str:
+    """Returns the judge's report without its points: it counts what this machine could judge, and a class's page has
+    the points of all tests that count there."""
+    points = r"[\d.]+ of [\d.]+ points\."
+    return re.sub(rf"(?m)(?<=^  ){points} |^  {points}$\n?", "", result["report"]).strip("\n")
 
 
 def line_of(test: dict) -> str:

@@ -44,6 +44,11 @@ def wanted_of(trial: Trial) -> list[Wanted]:
     return wanted
 
 
+def rounds_anything(trial: Trial) -> bool:
+    """Returns whether a right kernel may round in this call: copies and whole numbers leave nothing to round."""
+    return any(one.bound != "bits" and one.dtype.is_floating_point for one in wanted_of(trial))
+
+
 def _dtype(trial: Trial, result: Result) -> torch.dtype:
     exercise = trial.exercise
     if result.name in exercise.arguments:

@@ -24,8 +24,8 @@ CHANGES = {
 
 
 class MendedLine(Sentence):
-    LINE = "With {change} in line {line}, {calls} of {of} wrong calls come out right, rounding aside."
-    ALL = "With {change} in line {line}, every wrong call that was tried comes out right, rounding aside."
+    LINE = "With {change} in line {line}, {calls} of {of} wrong calls come out right{aside}."
+    ALL = "With {change} in line {line}, every wrong call that was tried comes out right{aside}."
 
 
 def is_mended(verdict: Verdict) -> bool:
@@ -43,23 +43,25 @@ def is_asked_for(verdict: Verdict) -> bool:
     return verdict.outcome == FAIL and (verdict.kind in KINDS or verdict.kind == "cause" and not verdict.line)
 
 
-def told(edits: Collection[str], line: int, calls: int, of: int, submission: Submission) -> list[str]:
-    """Returns the line as it stands, and what each of these edits in it does."""
+def told(edits: Collection[str], line: int, calls: int, of: int, rounds: bool, submission: Submission) -> list[str]:
+    """Returns the line as it stands, and what each of these edits in it does. `rounds`: as of add_to."""
     quoted = source_line(submission, line)
-    said = [_said(edit, line, calls, of).text for edit in edits]
+    said = [_said(edit, line, calls, of, rounds).text for edit in edits]
     return [*([quoted.text] if quoted is not None else []), *said]
 
 
-def _said(change: str, line: int, calls: int, of: int) -> Said:
+def _said(change: str, line: int, calls: int, of: int, rounds: bool) -> Said:
+    aside = ", rounding aside" if rounds else ""
     if calls == of:
-        return MendedLine.ALL(change=change, line=line)
-    return MendedLine.LINE(change=change, line=line, calls=calls, of=of)
+        return MendedLine.ALL(change=change, line=line, aside=aside)
+    return MendedLine.LINE(change=change, line=line, calls=calls, of=of, aside=aside)
 
 
-def add_to(verdict: Verdict, line: int, kinds: Collection[str], calls: int, of: int, submission: Submission) -> None:
+def add_to(verdict: Verdict, line: int, kinds: Collection[str], calls: int, of: int, rounds: bool,
+           submission: Submission) -> None:  # fmt: skip
     """Adds the line of a mend to a verdict. `kinds`: of the edits that mend. `calls`: how many come right, of how many
-    that were tried."""
-    said = _said(CHANGES[next(iter(kinds))] if len(kinds) == 1 else "a change", line, calls, of)
+    that were tried. `rounds`: whether a right kernel rounds anything in these calls."""
+    said = _said(CHANGES[next(iter(kinds))] if len(kinds) == 1 else "a change", line, calls, of, rounds)
     quoted = source_line(submission, line)
     verdict.said += [said, *([quoted] if quoted is not None and quoted not in verdict.said else [])]
     verdict.line = line

@@ -182,7 +182,8 @@ class Compiler(Sentence):
     )
     ADDRESS_FOR_NUMBERS = "{where}: an address stands where numbers are wanted: tl.load(address) reads what lies there."
     NOT_CALLED = (
-        "{where}: a function stands here and is not called: tl.program_id(0) is a number, tl.program_id a function."
+        "{where}: a function stands here and is not called: with its arguments, as in tl.program_id(0), it gives a "
+        "value."
     )
     MASK_OF_NUMBERS = (
         "{where}: the mask holds numbers, and it has to say of each lane whether it takes part: offsets < N does."

@@ -19,6 +19,7 @@ from grader.submission.nodes import (
     called_name,
     is_method_call,
     last_line,
+    names_in,
     positional_parameters,
     statements_in,
 )
@@ -57,9 +58,21 @@ class Slip(Sentence):
         "{sum}) keeps that, and {sum} += tl.dot(a, b) adds the product alone."
     )
     STEP_OF_A_LOOP = (
-        "The loop in line {loop} counts {name} in steps of 1, and line {line} adds it to lanes: blocks that follow "
-        "each other begin 1 apart then. Let range go up to the size in steps of the block size, or multiply {name} by "
-        "the block size."
+        "The loop in line {loop} counts {name} in steps of 1, and line {line} takes it for the place where a block "
+        "begins: blocks that follow each other begin 1 apart then. Let range step by the block size."
+    )
+    COUNTED_BLOCKS = (
+        "The loop in line {loop} counts blocks, and line {line} takes {name}, the number of a block, for the place "
+        "where it begins: blocks that follow each other begin 1 apart then. The number times the block size is that "
+        "place."
+    )
+    COUNTED_PLACES = (
+        "The loop in line {loop} counts {name} in steps of {step}, so that it is the place where a block begins, and "
+        "line {line} takes it for the number of a block: times {step}, blocks begin too far apart."
+    )
+    END_OF_A_LOOP = (
+        "The loop in line {loop} ends at the number of blocks, and counts {name} in steps of {step}, as places: it "
+        "leaves blocks out. Let range go up to the size."
     )
 
 
@@ -108,13 +121,14 @@ def slips(tree: ast.Module) -> Iterator[FoundSlip]:
         multiplied = [part for one in statements for part in _factors(one)]
         programs -= set(map(_name, multiplied))  # what is multiplied elsewhere numbers rows, say
         assigned = _values_of(statements)
-        loops = [one for one in statements if isinstance(one, ast.For)]
-        steps = {name: loop for loop in loops if (name := _counts_by_one(loop))}
+        loops = [loop for one in statements if (loop := _loop(one)) is not None]
+        compared = {name for one in statements if isinstance(one, ast.Compare) for name in names_in(one)}
         for node in statements:
             yield from _precedence(node)
             yield from _discarded(node)
             if node not in multiplied:  # blocks that begin 1 apart are no longer so once they are multiplied
-                yield from _unscaled(node, lanes, programs, steps)
+                yield from _unscaled(node, lanes, programs)
+                yield from _miscounted(node, lanes, loops, assigned, compared)
             yield from _mask_of_a_line(node, assigned)
             yield from _added_twice(node)
     yield from misplaced_arguments(tree)
@@ -146,18 +160,72 @@ def _factors(node: ast.AST) -> tuple[ast.expr, ...]:
     return (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else ()
 
 
-def _unscaled(node: ast.AST, lanes: set[str], programs: set[str], steps: dict[str, ast.For]) -> Iterator[FoundSlip]:
-    """Yields the slip in tl.program_id(0) + tl.arange(0, BLOCK_N), and in lanes plus what a loop counts by 1."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
-        return
-    for number, block in ((node.left, node.right), (node.right, node.left)):
-        if not (_makes_lanes(block) or _name(block) in lanes):
-            continue
+def _unscaled(node: Node, lanes: set[str], programs: set[str]) -> Iterator[FoundSlip]:
+    """Yields the slip in tl.program_id(0) + tl.arange(0, BLOCK_N)."""
+    for number in _added_to_lanes(node, lanes):
         if _asks_for_program(number) or _name(number) in programs:
             yield FoundSlip(node.lineno, Slip.NUMBER_OF_A_PROGRAM(line=node.lineno))
-        elif (name := _name(number)) in steps and steps[name].lineno < node.lineno <= last_line(steps[name]):
-            said = Slip.STEP_OF_A_LOOP(line=node.lineno, name=name, loop=steps[name].lineno)
-            yield FoundSlip(steps[name].lineno, said)
+
+
+def _added_to_lanes(node: ast.AST, lanes: set[str]) -> Iterator[ast.expr]:
+    """Yields what a sum adds to lanes: where their block begins."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        for number, block in ((node.left, node.right), (node.right, node.left)):
+            if _makes_lanes(block) or _name(block) in lanes:
+                yield number
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """A loop over range in these lines. `step`: its code, "" where there is none."""
+
+    name: str
+    stop: ast.expr
+    step: str
+    line: int
+    last: int
+
+
+def _loop(node: Node) -> _Loop | None:
+    """Returns what a loop counts; None for another node, and a loop over something else than range."""
+    if not isinstance(node, ast.For) or not isinstance(call := node.iter, ast.Call) or not call.args:
+        return None
+    if called_name(call) not in ("range", "static_range"):
+        return None
+    steps = [*call.args[2:], *(one.value for one in call.keywords if one.arg == "step")]
+    step = code_text(steps[0]) if steps else ""
+    return _Loop(_name(node.target), call.args[:2][-1], step, node.lineno, last_line(node))
+
+
+def _miscounted(
+    node: Node, lanes: set[str], loops: list[_Loop], assigned: dict[str, ast.expr], compared: set[str]
+) -> Iterator[FoundSlip]:
+    """Yields the slip where a loop counts blocks and lanes take the number for a place, or the other way round.
+
+    compared: the names in comparisons, such as the size in a mask.
+    """
+    pairs = ((number, loop) for number in _added_to_lanes(node, lanes) for loop in loops)
+    for number, loop in pairs:
+        if not loop.line < node.lineno <= loop.last:
+            continue
+        name, stop, step, line = loop.name, loop.stop, loop.step, node.lineno
+        if step and {name, step} == set(map(code_text, _factors(number))):
+            yield FoundSlip(line, Slip.COUNTED_PLACES(name=name, loop=loop.line, line=line, step=step))
+        elif _name(number) != name:
+            continue
+        elif step and _divisor(assigned.get(_name(stop), stop)) == step:
+            yield FoundSlip(loop.line, Slip.END_OF_A_LOOP(name=name, loop=loop.line, step=step))
+        elif not step and any(map(_divisor, _made_of(stop, assigned))):
+            yield FoundSlip(line, Slip.COUNTED_BLOCKS(name=name, loop=loop.line, line=line))
+        elif not step and compared.intersection(names_in(stop)):
+            yield FoundSlip(loop.line, Slip.STEP_OF_A_LOOP(name=name, loop=loop.line, line=line))
+
+
+def _divisor(node: ast.AST) -> str:
+    """Returns the code of BLOCK_N in tl.cdiv(N, BLOCK_N) and in N // BLOCK_N, numbers of blocks; "" for other nodes."""
+    if is_method_call(node, "cdiv") and len(node.args) == 2:
+        return code_text(node.args[1])
+    return code_text(node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) else ""
 
 
 def _mask_of_a_line(node: ast.AST, assigned: dict[str, ast.expr]) -> Iterator[FoundSlip]:
@@ -285,12 +353,3 @@ def _name(value: ast.expr) -> str:
     """Returns the name in `k` or `k[:, None]`; "" for any other expression."""
     value = value.value if isinstance(value, ast.Subscript) else value
     return value.id if isinstance(value, ast.Name) else ""
-
-
-def _counts_by_one(loop: ast.For) -> str:
-    """Returns the variable of a loop such as `for start in range(0, K)`; "" if it has a step, or no range."""
-    if not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
-        return ""
-    is_range = called_name(loop.iter) in ("range", "static_range")
-    by_step = len(loop.iter.args) > 2 or any(one.arg == "step" for one in loop.iter.keywords)
-    return loop.target.id if is_range and not by_step else ""

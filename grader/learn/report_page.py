@@ -72,11 +72,11 @@ class ExerciseSection:
         return float(reached or 0), float(possible or 1)
 
 
-@click.command(short_help="one page with progress, tile maps, traffic, throughput")
+@click.command(short_help="one page with progress, maps of results, traffic, throughput")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help=f"where to write it (default: {NAME} in the course)")  # fmt: skip
 def report(output: Path | None) -> None:
-    """Writes one HTML page: progress, and of each exercise's last run the verdict, which program wrote which tile, the
+    """Writes one HTML page: progress, and of each exercise's last run the verdict, which program wrote which part, the
     traffic, and what a GPU has shown of its throughput. It needs no network, and nothing of it leaves this machine.
 
     \b

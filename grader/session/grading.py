@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from grader.course.folder import Folder
 from grader.course.trial import short_dtype
+from grader.course.wanted_results import rounds_anything
 from grader.explain import mend
 from grader.explain.medal_words import lowest_medal
 from grader.explain.smallest_step import smallest_step
@@ -170,8 +171,9 @@ class Grading:
         if mends is None:
             add_unused(diagnosis.verdict, self.run.submission)
         else:
-            mend.add_to(diagnosis.verdict, mends.line, mends.kinds, mends.calls, mends.of, self.run.submission)
-            self.edits = mend.told(mends.edits, mends.line, mends.by_edit, mends.of, self.run.submission)
+            said, rounds = self.run.submission, any(map(rounds_anything, (trial for trial, _ in wrong)))
+            mend.add_to(diagnosis.verdict, mends.line, mends.kinds, mends.calls, mends.of, rounds, said)
+            self.edits = mend.told(mends.edits, mends.line, mends.by_edit, mends.of, rounds, said)
 
     @property
     def points(self) -> tuple[float, float]:

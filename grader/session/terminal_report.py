@@ -161,7 +161,7 @@ def _diagnosis(writer, grading: Grading, worst: TestResult) -> None:
 def _tiles(writer, verdict: Verdict) -> None:
     rows = verdict.tiles.text() if verdict.tiles else []
     if rows:
-        _paragraph(writer, "Tiles of the result, one mark each: . right, X wrong, ? not written")
+        _paragraph(writer, "The result, cut where the writing program changes: . right, X wrong, ? not written")
         for row in rows:
             _line(writer, f"    {row}")
 

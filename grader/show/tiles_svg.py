@@ -1,4 +1,4 @@
-"""The map of a result's tiles: which program wrote each, and which are right. Each tile can be hovered or focused."""
+"""The map of what programs wrote of a result, and which parts are right. Each part can be hovered or focused."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def tile_map_svg(tiles: TileMap) -> str:
 
 
 def summary(tiles: TileMap) -> str:
-    """Returns the map in a sentence: "Map of z, 12 x 781: 12 tiles, 9 right, 3 wrong, 0 not written." """
+    """Returns the map in a sentence: "Map of z, 12 x 781: 12 parts, 9 right, 3 wrong, 0 not written." """
     states = [tile.state for line in tiles.tiles for tile in line]
     size = " x ".join(map(str, tiles.shape))
     counts = ", ".join(f"{states.count(state)} {words}" for state, words in
                        ((RIGHT, "right"), (WRONG, "wrong"), (UNWRITTEN, "not written")))  # fmt: skip
-    return f"Map of {tiles.name}, {size}: {len(states)} tile{'' if len(states) == 1 else 's'}, {counts}."
+    return f"Map of {tiles.name}, {size}: {len(states)} part{'' if len(states) == 1 else 's'}, {counts}."
 
 
 def _tile_svg(tiles: TileMap, row: int, column: int, box: tuple[float, float, float, float]) -> str:

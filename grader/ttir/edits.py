@@ -250,7 +250,8 @@ def _others(name: str, type: str, text: Editable) -> Iterator[tuple[str, float]]
     if element[0] == "i":
         others = {"0": 0, "1": 1, "-1": -1, "less": held - 1, "more": held + 1, "twice": 2 * held}
     else:
-        others = {"0": 0.0, "1": 1.0, "-1": -1.0, "lowest": -math.inf}
+        # Where several do, as 1 in the minimum of numbers up to 1, an infinity does for all numbers: it comes first.
+        others = {"lowest": -math.inf, "highest": math.inf, "0": 0.0, "1": 1.0, "-1": -1.0}
     yield from ((what, other) for what, other in others.items() if other != held)
 
 
@@ -284,7 +285,7 @@ def _masks(site: Site) -> Iterator[_One]:
             yield _one(site, "mask", f"{block.id} {size.id}", words, wide, below, _with_mask(site, "%mend", masks))
     if site.name == "tt.load" and len(site.operands) == 2:
         element = _element(site.result_type)
-        for fill in (0, -1) if element[0] == "i" else (0.0, -math.inf):
+        for fill in (0, -1) if element[0] == "i" else (-math.inf, math.inf, 0.0):
             made, words = _constant("%mend", _as_text(fill, element), site.result_type), f"`other={number(fill)}`"
             yield _one(site, "other", fill, words, made, _with_segment(site, "%mend", site.result_type, (1, 1, 1)))
 
@@ -469,7 +470,8 @@ def _type_like(pointers: str, element: str) -> str:
 
 
 def _as_text(value: float, element: str) -> str:
-    """Returns a number as the text writes it: minus infinity by its bits."""
-    if value == -math.inf:
-        return {"f64": "0xFFF0000000000000", "f16": "0xFC00", "bf16": "0xFF80"}.get(element, "0xFF800000")
+    """Returns a number as the text writes it: infinities by their bits."""
+    if math.isinf(value):
+        bits = {"f64": "7FF0000000000000", "f16": "7C00", "bf16": "7F80"}.get(element, "7F800000")
+        return f"0x{bits if value > 0 else 'F' + bits[1:]}"
     return str(value) if element[0] == "i" else f"{value:e}"

@@ -101,9 +101,10 @@ def run_nbgrader(*arguments: str, cwd: Path, **more: str) -> Finished:
         except SystemExit as ended:
             status = int(ended.code or 0)
         finally:
-            for one in filter(None, (app.subapp, app)):
-                one.log.handlers.clear()  # which hold this stream
-                one.clear_instance()
+            while app is not None:  # nbgrader db assignment add is three deep
+                app.log.handlers.clear()  # which hold this stream
+                app.clear_instance()
+                app = getattr(app, "subapp", None)
     return Finished(status, said.getvalue(), "")
 
 

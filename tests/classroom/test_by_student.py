@@ -211,6 +211,31 @@ def test_a_group_in_nbgraders_folder_is_its_students(tmp_path):
     assert read_hand_in(tmp_path / "kim" / ADD, "masked_add", STUB).text == "later, alone\n"
 
 
+@pytest.mark.parametrize(
+    ("files", "is_told"),
+    [
+        (("week1/ada/masked_add.py", "week1/bob/softmax.py"), True),
+        (("week1/ada/masked_add.py", "week1/bob/softmax.py", "eve/masked_add.py"), True),
+        (("week1/masked_add.py", "week1/bob/softmax.py"), False),
+        (("kim/add/masked_add.py", "kim/my softmax/softmax.py", "kim/03_softmax/softmax.py"), False),
+        (("kim/part 1/masked_add.py", "kim/part 2/softmax.py", "lee/part 1/masked_add.py"), False),
+    ],
+)
+def test_a_folder_that_may_be_two_students_with_an_exercise_each_is_judged_and_told(tmp_path, files, is_told):
+    """Nothing is taken from anybody: one student may have a folder for each exercise."""
+    source = zipped(tmp_path / "export.zip", dict.fromkeys(files, "x"))
+    both = [Folder(ROOT / "exercises" / each) for each in (ADD, "03_softmax")]
+    found = read_submissions(source, both, (), tmp_path, [])
+    assert sum(one.text is not None for one in found.all) == len(set(files)) - ("kim/03_softmax/softmax.py" in files)
+    said = (
+        "week1 was taken for one student's folder: masked_add in ada, softmax in bob. If these are several students', "
+        "move their folders out of it, or give a list of the students."
+    )
+    assert found.clashes == ([said] if is_told else [])
+    in_rows = {one.exercise for one in found.all if said in one.hand_in.notes}
+    assert in_rows == ({ADD, "03_softmax"} if is_told else set())
+
+
 def test_a_file_that_is_too_large_is_told_in_its_students_row(tmp_path, monkeypatch):
     monkeypatch.setattr(intake, "MOST_BYTES", 3)
     (hand_in,) = into(zipped(tmp_path / "export.zip", {"ada/masked_add.py": "large"}), tmp_path / "in", []).values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,24 @@ def test_points_of_a_person_that_the_judge_has_overtaken_are_told_after_each_run
         "of": "35.0",
         "without a score": "0",
     }
+
+
+def test_a_late_penalty_that_regrade_takes_back_is_told(week, judged_by):
+    """The due date has moved since: nbgrader counts penalties anew where a hand-in is entered again."""
+    seeds = count()
+    judged_by(lambda request: judged(request) | {"seed": next(seeds)})
+    with (week.path / "nbgrader_config.py").open("a") as config:
+        config.write('\nc.LateSubmissionPlugin.penalty_method = "zero"\n')
+    week.here("nbgrader", "db", "assignment", "add", WEEK, "--duedate", "2027-05-01 12:00 UTC")
+    for student, hour in (("ada", 11), ("cem", 14)):
+        files = {"softmax.py": solution(SOFTMAX), "timestamp.txt": f"2027-05-01 {hour}:30:00 UTC"}
+        week.hand_in(student, WEEK, files)
+    assert "late penalty" not in week.here("course", "grade")
+    week.here("nbgrader", "db", "assignment", "add", WEEK, "--duedate", "2027-05-02 12:00 UTC")
+    assert "late penalty" not in week.here("course", "grade")
+    said = week.here("course", "grade", "--regrade")
+    assert "cem, week1: the late penalty was 20 and is 0 by the due date of today." in said
+    assert said.count("late penalty") == 1
 
 
 def test_a_file_that_names_no_exercise_is_its_students_and_told(week):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.classroom.handin import HandIn
+from grader.classroom.nbgrader.cell_outputs import report_outputs
 from grader.classroom.plain_folder.feedback import feedback_page
 from grader.classroom.result_store import Text, faulty
 from grader.classroom.student_work import StudentWork
@@ -39,6 +40,18 @@ def test_a_page_has_points_report_and_file_and_nothing_of_a_hidden_case():
                  "x = 1  # &lt;script&gt;", "ada &lt;b&gt;"):  # fmt: skip
         assert told in page
     assert "409" not in page and "<script" not in page and "http" not in page.replace("http-equiv", "")
+
+
+def test_a_page_has_one_number_of_points():
+    """The judge's report counts what this machine could judge, and the class what counts in it."""
+    report = (
+        "  z is wrong.\n\n  0 of 20 points. 16 tests failed; one cause often explains several.\n  Next: edit add.py"
+    )
+    page = feedback_page(work("x", result(report=report)))
+    assert "3 of 6 points" in page and "0 of 20" not in page
+    assert "  z is wrong.\n\n  16 tests failed; one cause often explains several.\n  Next: edit add.py" in page
+    told, *_ = report_outputs(result(report="  z is wrong.\n\n  0 of 20 points.\n  Next: edit add.py", tiles=None), [])
+    assert told["text"] == "  z is wrong.\n\n  Next: edit add.py\n"
 
 
 @pytest.mark.parametrize(

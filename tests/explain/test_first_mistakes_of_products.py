@@ -126,13 +126,13 @@ OF_PRODUCTS = {
     ),
     "range K": (
         ((FOR, "for start in range(K):"),),
-        "The loop in line 33 counts start in steps of 1, and line 35 adds it to lanes: blocks that follow",
+        "The loop in line 33 counts start in steps of 1, and line 35 takes it for the place where a block begins",
         "for start in range(K):",
     ),
     "range cdiv no mult": (
         ((FOR, "for start in range(0, tl.cdiv(K, BLOCK_K)):"),),
-        "The loop in line 33 counts start in steps of 1, and line 35 adds it to lanes: blocks that follow",
-        "for start in range(0, tl.cdiv(K, BLOCK_K)):",
+        "The loop in line 33 counts blocks, and line 35 takes start, the number of a block, for the place where it",
+        "a = tl.load(a_ptrs, mask=(m[:, None] < M) & (start + k[None, :] < K), other=0.0)",
     ),
     "range slash": (
         ((FOR, "for start in range(0, K / BLOCK_K):"),),

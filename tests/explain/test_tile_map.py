@@ -10,7 +10,7 @@ import pytest
 
 from grader import normal, output
 from grader.explain.tile_map import RIGHT, UNWRITTEN, WRONG, MapTile, TileMap
-from grader.show.tiles_svg import tile_map_svg
+from grader.show.tiles_svg import summary, tile_map_svg
 
 ROOT = Path(__file__).resolve().parents[2]
 TRANSPOSE = (ROOT / "solutions/04_transpose/transpose.py").read_text()
@@ -52,6 +52,14 @@ COPY = (ROOT / "solutions/02_strided_blocks/strided_blocks.py").read_text()
 def test_a_tile_that_a_mask_cuts_off_is_one_tile(bench, mask, shape, marks):
     wrong = COPY.replace("(rows < M) & (cols < N)", mask)
     assert bench(wrong, "02_strided_blocks").check(normal(*shape), output(*shape)).tiles.text() == marks
+
+
+def test_what_one_program_wrote_of_a_tile_is_no_tile(bench):
+    """One tile of the exercise, of which a mask leaves out a row and a column, is four parts."""
+    wrong = COPY.replace("(rows < M) & (cols < N)", "(rows < M - 1) & (cols < N - 1)")
+    tiles = bench(wrong, "02_strided_blocks").check(normal(64, 64), output(64, 64)).tiles
+    assert tiles.text() == [".?", "??"] and tiles.count == 4
+    assert summary(tiles) == "Map of z, 64 x 64: 4 parts, 1 right, 0 wrong, 3 not written."
 
 
 def test_a_wrong_tile_shows_its_first_wrong_element(bench):
@@ -119,7 +127,7 @@ def test_the_picture_tells_each_tile_in_words():
     assert tiles[2].get("aria-label") == "z[20:30]: not written by any program."
     assert tiles[1].find(f"{SVG}path") is not None and tiles[0].find(f"{SVG}path") is None  # not by colour alone
     assert all(g.get("tabindex") == "0" for g in tiles)
-    assert root.get("aria-label") == "Map of z, 30: 3 tiles, 1 right, 1 wrong, 1 not written."
+    assert root.get("aria-label") == "Map of z, 30: 3 parts, 1 right, 1 wrong, 1 not written."
 
 
 def test_a_sliver_of_a_tile_can_still_be_hit():

@@ -240,6 +240,12 @@ def test_the_line_of_a_small_number_that_few_calls_show(tmp_path, id, changes, p
     assert f"With one operation less in line {found.line}, every wrong call that was tried" in found.message
 
 
+def test_rounding_is_not_set_aside_where_nothing_may_round(tmp_path):
+    """A copy changes no bit."""
+    found = judged(tmp_path, "02", changed(COPY, ("inside = (rows < M)", "inside = (rows < M - 1)")))
+    assert "every wrong call that was tried comes out right." in found.message, found.message
+
+
 def test_a_small_number_that_does_no_harm_is_not_told(tmp_path):
     changes = (
         (OF_ROWS, "z"),

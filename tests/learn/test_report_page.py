@@ -51,7 +51,7 @@ def test_a_click_on_a_tile_tells_its_program_elements_and_values(browser):
     part = section(browser, "04_transpose")
     wrong = part.find_elements(By.CSS_SELECTOR, ".tile.wrong")[0]
     detail = part.find_element(By.CSS_SELECTOR, ".detail")
-    assert detail.text == "No tile is chosen."
+    assert detail.text == "No part is chosen."
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", wrong)
     wrong.click()
     assert detail.text.startswith("Program (") and "wrong. The first is z[" in detail.text

@@ -109,6 +109,23 @@ def test_a_wrong_mean_of_rows_is_named(tmp_path, old, new, words):
     assert found.call[0]["name"] == "x" and len(found.call[0]["shape"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("least", "padding", "fill"),
+    [("min", ", other=0.0", 'float("inf")'), ("min", "", 'float("inf")'), ("max", ", other=0.0", '-float("inf")')],
+)
+def test_padding_that_takes_part_is_told_with_what_does_for_all_numbers(tmp_path, least, padding, fill):
+    """In the calls that go wrong 1, or 0, does for the minimum, too."""
+    kernel = f"""{ROWS[: ROWS.index("    acc =")]}    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * N + cols, mask=cols < N{padding})
+    tl.store(z_ptr + row, tl.{least}(x, 0))
+
+
+{ROWS[ROWS.index("def mean_rows") :].replace("BLOCK=64", "BLOCK=triton.next_power_of_2(x.shape[1])")}"""
+    reference = MEAN.replace("x.mean(dim=1)", f"x.a{least}(dim=1)")
+    found = judged(tmp_path, kernel, reference, "M,N; M=1..20 N=1..150")
+    assert any(f"{fill}` in " in said for said in found.sentences), found.sentences
+
+
 def test_a_formula_that_rounding_hides_is_wrong(tmp_path):
     almost = ROWS.replace("/ N)", "/ (N + 0.0001))")
     found = judged(tmp_path, almost, MEAN, "M,N; M=1..20 N=1..150", dtypes=["bf16"])

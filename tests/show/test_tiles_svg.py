@@ -87,7 +87,7 @@ def test_a_tile_that_no_program_wrote_rightly_or_wrongly_is_told_as_that():
     several = TileMap("z", (4,), (0, 1), (0, 4), ((MapTile(WRONG, (3,), 2, (1,), "1", "2"),),))
     told = "Program (3,), z[0:4]: 2 elements wrong. The first is z[1]: yours 1, expected 2."
     assert description(several, 0, 0) == told
-    assert summary(several) == "Map of z, 4: 1 tile, 0 right, 1 wrong, 0 not written."
+    assert summary(several) == "Map of z, 4: 1 part, 0 right, 1 wrong, 0 not written."
 
 
 def colours(style: str) -> dict[str, dict[str, str]]:

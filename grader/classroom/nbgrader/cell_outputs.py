@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.classroom.rubric import Item
+from grader.classroom.rubric import Item, report_of
 from grader.learn.notebooks.cells import picture_of
 from grader.wire.printable import several_lines
 
@@ -13,7 +13,7 @@ def report_outputs(result: dict | None, notes: list[str]) -> list[dict]:
     """Returns the outputs of the check cell: the notes on the hand-in, then the judge's report and picture."""
     text = "\n".join(notes)
     if result is not None:
-        text = "\n\n".join(part for part in (text, result["report"].strip("\n")) if part)
+        text = "\n\n".join(part for part in (text, report_of(result)) if part)
     outputs = [_text(text[:MOST_REPORT])]
     if result is not None and (picture := picture_of(result)):
         outputs.append({"output_type": "display_data", "data": {"image/svg+xml": picture}, "metadata": {}})

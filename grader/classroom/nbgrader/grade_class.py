@@ -332,6 +332,7 @@ def _into_gradebook(app: NbGrader, entries: list[Entry], say: Say) -> set[tuple[
         if _is_stale(coursedir, entry):
             stale[entry.assignment].add(entry.student)
     app.config.PutInVerdict.judge_missing = False
+    before = _late_penalties(coursedir)
     for assignment, students in stale.items():
         for student in students:  # nbgrader would keep a feedback page that tells the old score
             shutil.rmtree(coursedir.format_path(coursedir.feedback_directory, student, assignment), ignore_errors=True)
@@ -349,7 +350,18 @@ def _into_gradebook(app: NbGrader, entries: list[Entry], say: Say) -> set[tuple[
     tried = sum(map(len, stale.values()))
     entered = _several(tried - len(failed), "hand-in")
     say(f"{entered} entered into the gradebook, {_folders(entries) - tried} unchanged.")
+    for (student, assignment), now in sorted(_late_penalties(coursedir).items()):
+        was = before.get((student, assignment), now)
+        if bool(was) != bool(now):  # nbgrader counts a penalty anew wherever it enters a hand-in
+            say(f"{student}, {assignment}: the late penalty was {was:g} and is {now:g} by the due date of today.")
     return failed
+
+
+def _late_penalties(coursedir: CourseDirectory) -> dict[tuple[str, str], float]:
+    """Returns the late penalties in the gradebook, by student and assignment."""
+    with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        entered = [one for each in gradebook.assignments for one in gradebook.assignment_submissions(each.name)]
+        return {(one.student.id, one.assignment.name): one.late_submission_penalty or 0.0 for one in entered}
 
 
 def _several(count: int, name: str) -> str:

@@ -9,7 +9,7 @@ import base64
 from pathlib import Path
 
 from grader.classroom import student_work
-from grader.classroom.rubric import TITLES, as_heading
+from grader.classroom.rubric import TITLES, as_heading, report_of
 from grader.classroom.student_work import StudentWork
 from grader.learn.notebooks.cells import picture_of
 from grader.show.html_page import rendered
@@ -30,7 +30,7 @@ def feedback_page(one: StudentWork) -> str:
         student=one.student,
         reached=_reached(one),
         notes=[note for note in (*one.hand_in.notes, problem) if note],
-        report=judged.result["report"].strip("\n") if judged else "",
+        report=report_of(judged.result) if judged else "",
         picture=base64.b64encode(picture_of(judged.result).encode()).decode() if judged else "",
         items=[(item, as_heading(TITLES[item.name])) for item in items],
         lines=one.text.text.splitlines() if one.text and judged else [],

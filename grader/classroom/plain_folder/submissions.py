@@ -25,8 +25,9 @@ class Submissions:
     """Everyone's work on every exercise, and what names no student and exercise.
 
     `exercises`: the ids of those for which somebody sent a file. `people`: the students by their ids; `unknown`: those
-    whom the roster does not have. `clashes`: a sentence for each exercise that a student has at several places, and for
-    each name that several students have. `around`: the folders that were taken for ones around the students' folders.
+    whom the roster does not have. `clashes`: a sentence for each exercise that a student has at several places, for
+    each name that several students have, and for each folder that may be several students'. `around`: the folders that
+    were taken for ones around the students' folders.
     """
 
     all: list[StudentWork] = field(default_factory=list)
@@ -57,14 +58,21 @@ def read_submissions(
         told = by_student(files, names, only[0].name if len(only) == 1 else "")
         people = {person.id: person for person in roster} | told.people | _of_empty_folders(source, names)
         found = Submissions(
-            ignored=told.ignored, people=people, unknown=told.unknown, clashes=told.twice, around=told.around
+            ignored=told.ignored,
+            people=people,
+            unknown=told.unknown,
+            clashes=[*told.twice, *told.several.values()],
+            around=told.around,
         )
         sent_by: dict[str, list[Sent]] = defaultdict(list)
         for one in told.sent:
             for student in one.students:
                 sent_by[student].append(one)
         for student in found.students:
-            found.all += [_work(student, sent_by[student], each, stubs, only) for each in exercises]
+            works = [_work(student, sent_by[student], each, stubs, only) for each in exercises]
+            for work in works if student in told.several else ():
+                work.hand_in.notes += [] if work.hand_in.absent else [told.several[student]]
+            found.all += works
             for each in exercises:
                 held = [one for one in sent_by[student] if one.exercise == each.name]
                 found.clashes += [clash(student, unclear(held), held, told.around)] if is_unclear(held) else []
