@@ -24,3 +24,10 @@ def test_blocks_are_called_1_apart_only_where_they_are(bench, name):
     (id, data), change, said = MISTAKES[name]
     first, _ = told(bench, id, (change,), data, {})
     assert first.startswith(said) and "begin 1 apart" not in first, first
+
+
+def test_of_a_kernel_that_stores_one_value_no_lanes_are_told(bench):
+    """A sum of a row has lanes, and none of them leads to z."""
+    grid = ("(M,)", "(triton.cdiv(N, BLOCK_N),)")
+    first, _ = told(bench, "07_row_sum", (grid,), (normal(12, 2048),), {})
+    assert first == "The end of z is not covered by a grid of 1 program, which writes one element."
