@@ -1,0 +1,93 @@
+"""What the process that tells a story says to the command. It runs learners' files: each field is checked when read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from grader.wire.fields import build, checked, items
+from grader.wire.frames import JsonObject, ProtocolError
+
+
+@dataclass(frozen=True)
+class Doing:
+    """It begins something. `kernel`: the one that is called now, or ""; `token`: for which token, from 1 on; 0 for the
+    prompt."""
+
+    what: str
+    kernel: str = ""
+    token: int = 0
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A story that is another one. `kernel`: what makes it so, or "" where no kernel alone does. `token`: the first
+    that differs, from 1 on, or 0 for the prompt; `raised`: the error that it ended with instead, with its line."""
+
+    kernel: str
+    token: int
+    got: str = ""
+    expected: str = ""
+    raised: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Told:
+    """The story: its tokens, the loss of the prompt by the kernel and by torch, and how many tokens were asked for."""
+
+    tokens: list[str]
+    loss: str
+    torch_loss: str
+    asked: int
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Tokens per second of one way to run the model: its launches one by one, and replayed from a CUDA graph. 0 where
+    it cannot run so."""
+
+    name: str
+    one_by_one: int
+    graph: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """All calls of one kernel that a token needs, in nanoseconds: in torch, and on the kernel. `speed`: tokens per
+    second in a CUDA graph, with this kernel and those before it."""
+
+    kernel: str
+    torch_ns: int
+    kernel_ns: int
+    speed: int
+
+
+@dataclass(frozen=True)
+class Speeds:
+    gpu: str
+    token_ns: int  # of one token on the kernels, in a CUDA graph
+    ways: list[Speed] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+
+Message = Doing | Wrong | Told | Speeds
+KINDS: dict[str, type[Doing] | type[Wrong] | type[Told]] = {"Doing": Doing, "Wrong": Wrong, "Told": Told}
+
+
+def as_header(message: Message) -> JsonObject:
+    return {"kind": type(message).__name__, **asdict(message)}
+
+
+def read(header: JsonObject) -> Message:
+    """Returns the message that a frame holds. Raises ProtocolError."""
+    kind = header["kind"]
+    if kind in KINDS:
+        return build(KINDS[kind], header)
+    if kind != "Speeds":
+        raise ProtocolError(f"{kind[:20]!r} is no message of a story")
+    return Speeds(
+        checked(header.get("gpu"), "str", "gpu"),
+        checked(header.get("token_ns"), "int", "token_ns"),
+        items(header, "ways", lambda way: build(Speed, way)),
+        items(header, "steps", lambda step: build(Step, step)),
+    )
