@@ -27,13 +27,15 @@ KERNELS = {
     "cross_entropy": ("18", "cross_entropy"),
 }
 
-WORDS = """
+ALL_WORDS = """
 once upon a time there was llama kernel that wanted to be fast it had one program and small block of memory every
 night the warp slept in shared registers while two threads danced around mask but no lane knew where its row began so
 they asked old pointer who said load me then add what you carry store sum wait for nobody between barrier loop tile
 never ends under moon bank conflict cache river gave back lost bytes with stride until morning came . , all her his
-""".split()
-PROMPT = "once upon a time there was a llama that wanted to be fast .".split()
+"""
+WORDS = ALL_WORDS.split()  # a token is the number of a word
+OPENING = "once upon a time there was a llama that wanted to be fast ."
+PROMPT = OPENING.split()
 
 EPS = 1e-5
 PAGE = 16  # rows of a page of the caches

@@ -43,9 +43,7 @@ def _imported(path: Path) -> ModuleType:
 
 
 def _with_globals(function: FunctionType, namespace: dict[str, Any]) -> FunctionType:
-    made = FunctionType(
-        function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__
-    )
+    made = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
     return made
 

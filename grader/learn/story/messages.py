@@ -43,12 +43,13 @@ class Told:
 
 @dataclass(frozen=True)
 class Speed:
-    """Tokens per second of one way to run the model: its launches one by one, and replayed from a CUDA graph. 0 where
-    it cannot run so."""
+    """Tokens per second of one way to run the model: launched one by one, and replayed from a CUDA graph; 0 where that
+    was not reached, and `why` says why."""
 
     name: str
     one_by_one: int
     graph: int
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Speeds:
+    """`ways`: torch, torch.compile, the kernels. `steps`: none where the kernels cannot be captured."""
+
     gpu: str
-    token_ns: int  # of one token on the kernels, in a CUDA graph
     ways: list[Speed] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
 
@@ -87,7 +89,6 @@ def read(header: JsonObject) -> Message:
         raise ProtocolError(f"{kind[:20]!r} is no message of a story")
     return Speeds(
         checked(header.get("gpu"), "str", "gpu"),
-        checked(header.get("token_ns"), "int", "token_ns"),
         items(header, "ways", lambda way: build(Speed, way)),
         items(header, "steps", lambda step: build(Step, step)),
     )

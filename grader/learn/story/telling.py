@@ -26,6 +26,8 @@ from grader.wire.frames import send
 SEED = {"cpu": 15, "cuda": 0}  # weights whose first choices are clear
 CLEAR = 3  # a choice is clear where the runner-up is this many times as far behind as fp16 moves any logit
 
+LOSS_DIFFERS = 0.002  # both are computed in fp32 from the same logits
+
 
 class KernelRaised(Exception):
     """A kernel's function has ended with an error: the exercise's file is to blame, and nothing of the model."""
@@ -33,10 +35,6 @@ class KernelRaised(Exception):
     def __init__(self, kernel: str, token: int, error: Exception, line: int) -> None:
         super().__init__(kernel)
         self.wrong = Wrong(kernel, token, raised=said(error), line=line)
-
-
-class Differs(Exception):
-    """The story has chosen another token than torch."""
 
 
 def said(error: BaseException) -> str:
@@ -48,12 +46,12 @@ def said(error: BaseException) -> str:
 class Story:
     """One model, on one device. `llama`: the story's module of this name; `entries`: the functions of the kernels."""
 
-    def __init__(self, folder: Path, files: dict[str, str], device: str, say: Callable[[Message], None]) -> None:
+    def __init__(self, folder: Path, files: dict[str, list[str]], device: str, say: Callable[[Message], None]) -> None:
         self.device, self.say = device, say
-        self.files = files
+        self.files = {name: Path(path) for name, (path, _) in files.items()}
         sys.path.insert(0, str(folder))
         self.llama = import_module("llama")
-        self.entries = {name: self._entry(name, Path(path)) for name, path in files.items()}
+        self.entries = {name: self._entry(name, Path(path), entry) for name, (path, entry) in files.items()}
         self.operators = import_module("operators").operators(self.entries)
         self.plain = self.llama.PLAIN
         self.size = self.llama.SMALL if device == "cpu" else self.llama.LARGE
@@ -62,10 +60,10 @@ class Story:
         self.prompt = torch.tensor([self.llama.WORDS.index(word) for word in self.llama.PROMPT], device=device)
         self.token = 0  # the one that is being made, from 1 on
 
-    def _entry(self, name: str, path: Path) -> Callable:
+    def _entry(self, name: str, path: Path, entry: str) -> Callable:
         self.say(Doing("importing", name))
         try:
-            return entry_of(path, self.llama.KERNELS[name][1])
+            return entry_of(path, entry)
         except Exception as error:
             raise KernelRaised(name, 0, error, line_in(path, error)) from None
 
@@ -91,7 +89,7 @@ class Story:
                 if self.device == "cuda":
                     torch.cuda.synchronize()  # what goes wrong on the GPU is this kernel's
             except Exception as error:
-                raise KernelRaised(name, self.token, error, line_in(Path(self.files[name]), error)) from None
+                raise KernelRaised(name, self.token, error, line_in(self.files[name], error)) from None
             return result
 
         return called
@@ -106,7 +104,7 @@ class Story:
             position = torch.tensor([len(self.prompt) + number], device=self.device)
             logits = model.step(tokens[number : number + 1], position)
 
-    def truth(self, count: int) -> torch.Tensor:
+    def clear_truth(self, count: int) -> torch.Tensor:
         """Returns torch's tokens in fp32 with the greedy choice, [count]; fewer, where one is not clear in fp16.
 
         With 89 words two logits are nearer to each other now and then than fp16 can tell, for torch as for any kernel.
@@ -122,12 +120,14 @@ class Story:
         unclear = best[:, 0] - best[:, 1] < CLEAR * (in_fp32 - in_fp16).abs().max()
         return tokens[: int(unclear.int().argmax()) if unclear.any() else count]
 
-    def wrong_with(self, names: list[str], truth: torch.Tensor) -> Wrong | None:
+    def wrong_with(self, names: list[str]) -> Wrong | None:
         """Tells the story on these kernels, and returns what is wrong with it; None where it is torch's."""
         kernel = names[0] if len(names) == 1 else ""
         try:
-            for number, logits in enumerate(self.logits(self.model(self.with_kernels(names, self.watched)), truth)):
-                got, expected = int(logits.argmax()), int(truth[number])
+            for number, logits in enumerate(
+                self.logits(self.model(self.with_kernels(names, self.watched)), self.truth)
+            ):
+                got, expected = int(logits.argmax()), int(self.truth[number])
                 if got != expected or not logits.isfinite().all():
                     words = self.llama.WORDS
                     told = words[got] if logits.isfinite().all() else "none, as a logit is not finite,"
@@ -138,27 +138,31 @@ class Story:
             return Wrong(kernel, self.token, raised=said(error))
         return None
 
-    def losses(self) -> tuple[str, str]:
+    def losses(self) -> tuple[float, float]:
         """Returns the mean loss of the prompt by the kernel, and by torch from the same logits."""
-        logits = self.model(self.plain).read(self.prompt)[:-1]
-        by_kernel = self.watched.cross_entropy(logits, self.prompt[1:])
-        return tuple(f"{loss.mean().item():.4f}" for loss in (by_kernel, self.plain.cross_entropy(logits, self.prompt[1:])))
+        self.token = 0
+        logits, targets = self.model(self.plain).read(self.prompt)[:-1], self.prompt[1:]
+        by_kernel, by_torch = (of.cross_entropy(logits, targets) for of in (self.watched, self.plain))
+        return by_kernel.mean().item(), by_torch.mean().item()
 
     def tell(self, count: int) -> Told | Wrong:
         """Returns the story; or what is wrong with it, by the first kernel that makes it so alone."""
         self.say(Doing("torch tells the story in fp32"))
-        self.told = self.truth(count)
+        self.truth = self.clear_truth(count)
         names = [name for name in self.entries if name != "cross_entropy"]
-        wrong = self.wrong_with(names, self.told)
+        wrong = self.wrong_with(names)
         if wrong is not None:
-            alone = (self.wrong_with([name], self.told) for name in names)
+            alone = (self.wrong_with([name]) for name in names)
             return wrong if wrong.kernel else next(filter(None, alone), wrong)
-        loss, torch_loss = self.losses()
-        return Told([self.llama.WORDS[token] for token in self.told], loss, torch_loss, count)
+        by_kernel, by_torch = self.losses()
+        figures = f"{by_kernel:.3f}", f"{by_torch:.3f}"
+        if not abs(by_kernel - by_torch) < LOSS_DIFFERS:
+            return Wrong("cross_entropy", 0, *figures)
+        return Told([self.llama.WORDS[token] for token in self.truth], *figures, count)
 
 
 def line_in(path: Path, error: BaseException | None) -> int:
-    """Returns the last line of the file that an error went through, or one that caused it; 0 if it went through none."""
+    """Returns the last line of the file that an error, or its cause, went through; 0 where it went through none."""
     line = 0
     while error is not None:
         frames = traceback.extract_tb(error.__traceback__)
@@ -167,9 +171,10 @@ def line_in(path: Path, error: BaseException | None) -> int:
     return line
 
 
-def main(requests: int, replies: int, folder: str, files: dict[str, str], device: str, count: int) -> None:
-    """Tells a story. `files`: of each kernel, the file that has it."""
+def main(requests: int, replies: int, folder: str, files: dict[str, list[str]], device: str, count: int) -> None:
+    """Tells a story. `files`: of each kernel, its file and the function there."""
     os.set_blocking(replies, True)
+    sys.dont_write_bytecode = True  # the learner's folder gets no files
     with open(replies, "wb") as out, torch.no_grad():
 
         def say(message: Message) -> None:
@@ -177,11 +182,14 @@ def main(requests: int, replies: int, folder: str, files: dict[str, str], device
 
         try:
             story = Story(Path(folder), files, device, say)
-            outcome: Told | Wrong = story.tell(count)
+            outcome = story.tell(count)
         except KernelRaised as error:
             outcome = error.wrong
         say(outcome)
         if isinstance(outcome, Told) and device == "cuda":
             from grader.learn.story.speeds import speeds_of
 
-            say(speeds_of(story))
+            try:
+                say(speeds_of(story))
+            except Exception as error:
+                say(Wrong("", 0, raised=said(error)))
