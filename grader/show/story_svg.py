@@ -17,9 +17,13 @@ def story_svg(name: str, gpu: str, steps: list[tuple[str, int, int]]) -> str:
     with matplotlib.rc_context(SETTINGS):
         figure = Figure(figsize=(7.6, 1.3 + 0.5 * len(steps)))
         axes = figure.subplots()
-        for column, (label, colour) in enumerate((("torch", quiet), ("kernel", blue)), 1):
-            times = [step[column] / 1000 for step in steps]  # microseconds
-            places = [row + 0.34 * (column - 1.5) for row in range(len(steps))]
+        by_torch, by_kernel = [step[1] for step in steps], [step[2] for step in steps]
+        for label, colour, nanoseconds, offset in (
+            ("torch", quiet, by_torch, -0.17),
+            ("kernel", blue, by_kernel, 0.17),
+        ):
+            times = [number / 1000 for number in nanoseconds]
+            places = [row + offset for row in range(len(steps))]
             axes.barh(places, times, height=0.3, color=colour, label=label)
             for place, time in zip(places, times):
                 axes.annotate(f"{time:.1f}", (time, place), (4, 0), textcoords="offset points", va="center", color=ink)

@@ -67,12 +67,16 @@ def _story(root: Path, name: str) -> Path:
 def _parts(root: Path, story: Path) -> dict[str, Part]:
     """Returns the kernels by the names of the model's table KERNELS, which is read and not run."""
     tree = ast.parse((story / MODEL).read_text(encoding="utf-8"))
-    table = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "KERNELS")
+    table = next(node.value for node in tree.body if isinstance(node, ast.Assign) and _names(node, "KERNELS"))
     folders, done = {folder.number: folder for folder in all_folders(root)}, read_progress(root)
     return {
         name: Part(folders[number], entry, state(done.of(folders[number].id)) == PASSED)
         for name, (number, entry) in ast.literal_eval(table).items()
     }
+
+
+def _names(assignment: ast.Assign, name: str) -> bool:
+    return isinstance(target := assignment.targets[0], ast.Name) and target.id == name
 
 
 def _tell(root: Path, story: Path, parts: dict[str, Part], tokens: int | None) -> None:
@@ -170,8 +174,8 @@ def _your_turn(story: Path, parts: dict[str, Part]) -> None:
     out = console()
     out.print(
         f"\nYour turn: copy {shown(story)}, which has the model and its operators, profile a token, and choose what to "
-        "fuse next. Candidates: the products of gate and up are one; a product may end in what follows it; rope may "
-        "write the cache. course judge FILE judges your kernel against the lines of torch.",
+        "fuse next. The products with gate and up read the same z, so they can be one; a product can end in the step "
+        "that follows it; rope can write into the cache at once. course judge FILE compares your kernel with torch.",
         markup=False,
     )
     left = next((part.folder for part in parts.values() if not part.own), None)

@@ -49,7 +49,11 @@ class Decoding:
 
         def sample() -> float:
             self.begin()
-            return seconds(lambda: [take() for _ in range(TOKENS)])
+            return seconds(several)
+
+        def several() -> None:
+            for _ in range(TOKENS):
+                take()
 
         return round(TOKENS / median(sample() for _ in range(SAMPLES)))
 
@@ -110,9 +114,8 @@ def steps_of(story: Story) -> list[Step]:
         names = [*(step.kernel for step in steps), name]
         decoding = Decoding(story, story.with_kernels(names, story.operators))
         speed = decoding.rate(captured(decoding.next).replay)
-        steps.append(
-            Step(name, *(nanoseconds(getattr(of, name), calls) for of in (story.plain, story.operators)), speed)
-        )
+        by_torch, by_kernel = (nanoseconds(getattr(of, name), calls) for of in (story.plain, story.operators))
+        steps.append(Step(name, by_torch, by_kernel, speed))
     return steps
 
 

@@ -24,8 +24,8 @@ def compared(speeds: Speeds) -> str:
     if not (kernels.graph and torch.one_by_one and torch.graph):
         return "There is nothing to compare."
     return (
-        f"In a CUDA graph the kernels make {kernels.graph / torch.one_by_one:.1f} times as many tokens as torch does one "
-        f"by one, and {kernels.graph / torch.graph:.2f} times as many as torch in a CUDA graph."
+        f"In a graph the kernels make {kernels.graph / torch.one_by_one:.1f} times as many tokens as torch does one by "
+        f"one, and {kernels.graph / torch.graph:.2f} times as many as torch in a CUDA graph."
     )
 
 
