@@ -86,28 +86,25 @@ def _tell(root: Path, story: Path, parts: dict[str, Part], tokens: int | None) -
     from grader.show.terminal import console
 
     device, out = device_here(), console()
-    on_gpu = isinstance(device, Device)
     for name, part in parts.items():
         whose = "yours" if part.own else "the solution's, as yours has not passed"
         out.print(f"  {part.folder.number} {name:18}  {whose}", markup=False)
     files = {name: [str(part.file), part.entry] for name, part in parts.items()}
-    teller = Teller(story, root, files, on_gpu, tokens or (MORE if on_gpu else FEW))
-    measured = False
+    gpu = device.uuid if isinstance(device, Device) else ""
+    teller = Teller(story, root, files, gpu, tokens or (MORE if gpu else FEW))
     try:
         with out.status("importing torch") as status:
             for message in teller.messages(status.update):
                 if isinstance(message, Told):
                     _show_story(message, parts["cross_entropy"])
                 elif isinstance(message, Speeds):
-                    measured = True
                     _show_speeds(root, story.name, message, parts)
                 else:
                     raise click.ClickException(_what_is_wrong(message, parts))
     finally:
         teller.end()
-    if not measured:
-        reason = device if isinstance(device, str) else "it was not measured"
-        out.print(f"Kernels ran in Triton's interpreter; speed is measured on a GPU ({reason}).", markup=False)
+    if isinstance(device, str):
+        out.print(f"Kernels ran in Triton's interpreter; speed is measured on a GPU ({device}).", markup=False)
     _your_turn(story, parts)
 
 
@@ -129,6 +126,9 @@ def _show_speeds(root: Path, name: str, speeds: Speeds, parts: dict[str, Part]) 
     from grader.show.terminal import console, shown
 
     out = console()
+    if speeds.why:
+        out.print(f"Speed was not measured: {speeds.why}.", markup=False)
+        return
     out.print(f"\nTokens per second on {speeds.gpu}, one sequence, fp16", style="bold", markup=False)
     out.print(ways_table(speeds))
     out.print(compared(speeds), markup=False)

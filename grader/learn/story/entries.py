@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,8 @@ def entry_of(path: Path, name: str) -> Callable:
         if isinstance(value, FunctionType) and value.__module__ == module.__name__:
             namespace[key] = _with_globals(value, namespace)
         elif isinstance(value, JITFunction) or (isinstance(value, Autotuner) and not _interpreted(value)):
-            namespace[key] = wrap_triton(value)
+            with contextlib.suppress(Exception):  # an older torch wraps no autotuner that prunes: it stays bare
+                namespace[key] = wrap_triton(value)
         elif isinstance(value, Autotuner):
             value.configs = value.configs[:1]  # there is no GPU on which they could be timed
     return namespace[name]

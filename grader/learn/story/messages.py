@@ -65,11 +65,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Speeds:
-    """`ways`: torch, torch.compile, the kernels. `steps`: none where the kernels cannot be captured."""
+    """`ways`: torch, torch.compile, the kernels. `steps`: none where the kernels cannot be captured. `why`: what kept
+    all speeds from being measured."""
 
     gpu: str
     ways: list[Speed] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    why: str = ""
 
 
 Message = Doing | Wrong | Told | Speeds
@@ -91,4 +93,5 @@ def read(header: JsonObject) -> Message:
         checked(header.get("gpu"), "str", "gpu"),
         items(header, "ways", lambda way: build(Speed, way)),
         items(header, "steps", lambda step: build(Step, step)),
+        checked(header.get("why"), "str", "why"),
     )

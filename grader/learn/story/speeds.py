@@ -102,6 +102,7 @@ def way_of(
         one_by_one = decoding.rate(take)
         graph = decoding.rate(captured(take).replay)
     except Exception as error:  # what torch.compile and a capture raise differs by version and by host function
+        torch.cuda.synchronize()
         return Speed(name, one_by_one, graph, said(error))
     return Speed(name, one_by_one, graph, "" if decoding.tells(story.truth) else "it tells another story")
 

@@ -20,12 +20,12 @@ OTHER_LIMIT = 600  # seconds for what else the story does: torch.compile takes a
 class Teller(PythonProcess):
     """A process that runs learners' files as `python file.py` would: nothing that it says is a verdict."""
 
-    def __init__(self, story: Path, root: Path, files: dict[str, list[str]], on_gpu: bool, count: int) -> None:
-        environment = {**os.environ, **PATIENT, "TRITON_INTERPRET": "0" if on_gpu else "1"}
-        if not on_gpu:
+    def __init__(self, story: Path, root: Path, files: dict[str, list[str]], gpu: str, count: int) -> None:
+        environment = {**os.environ, **PATIENT, "TRITON_INTERPRET": "0" if gpu else "1"}
+        if not gpu:
             environment["CUDA_VISIBLE_DEVICES"] = ""  # one that the judge cannot use is no place for a story
         super().__init__(
-            "grader.learn.story.telling", str(story), files, "cuda" if on_gpu else "cpu", count,
+            "grader.learn.story.telling", str(story), files, gpu, count,
             environment=environment, folder=root,
         )  # fmt: skip
         self._doing = Doing("")

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from grader.learn.story.entries import entry_of
-from grader.learn.story.messages import Doing, Message, Told, Wrong, as_header
+from grader.learn.story.messages import Doing, Message, Speeds, Told, Wrong, as_header
 from grader.wire.frames import send
 
 SEED = {"cpu": 15, "cuda": 0}  # weights whose first choices are clear
@@ -171,8 +171,8 @@ def line_in(path: Path, error: BaseException | None) -> int:
     return line
 
 
-def main(requests: int, replies: int, folder: str, files: dict[str, list[str]], device: str, count: int) -> None:
-    """Tells a story. `files`: of each kernel, its file and the function there."""
+def main(requests: int, replies: int, folder: str, files: dict[str, list[str]], gpu: str, count: int) -> None:
+    """Tells a story. `files`: of each kernel, its file and the function there; `gpu`: its uuid, or "" for none."""
     os.set_blocking(replies, True)
     sys.dont_write_bytecode = True  # the learner's folder gets no files
     with open(replies, "wb") as out, torch.no_grad():
@@ -181,15 +181,18 @@ def main(requests: int, replies: int, folder: str, files: dict[str, list[str]], 
             send(out, as_header(message))
 
         try:
-            story = Story(Path(folder), files, device, say)
+            story = Story(Path(folder), files, "cuda" if gpu else "cpu", say)
             outcome = story.tell(count)
         except KernelRaised as error:
             outcome = error.wrong
         say(outcome)
-        if isinstance(outcome, Told) and device == "cuda":
+        if isinstance(outcome, Told) and gpu:
+            from grader.gpu.lock import gpu_held
             from grader.learn.story.speeds import speeds_of
 
             try:
-                say(speeds_of(story))
+                with gpu_held(gpu, alone=True):
+                    say(speeds_of(story))
             except Exception as error:
-                say(Wrong("", 0, raised=said(error)))
+                say(Speeds(torch.cuda.get_device_name(), why=said(error)))
+    os._exit(0)  # a GPU that a kernel has stopped keeps Python from ending
