@@ -61,4 +61,4 @@ def _us(nanoseconds: float) -> str:
 
 
 def _bar(share: float) -> str:
-    return f"{BAR * round(LONGEST * min(1.0, share))} {100 * share:.0f} %"
+    return f"{100 * share:3.0f} % {BAR * round(LONGEST * min(1.0, share))}"

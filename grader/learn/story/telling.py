@@ -130,8 +130,8 @@ class Story:
                 got, expected = int(logits.argmax()), int(self.truth[number])
                 if got != expected or not logits.isfinite().all():
                     words = self.llama.WORDS
-                    told = words[got] if logits.isfinite().all() else "none, as a logit is not finite,"
-                    return Wrong(kernel, number + 1, told, words[expected])
+                    told = repr(words[got]) if logits.isfinite().all() else "none, as a logit is not finite"
+                    return Wrong(kernel, number + 1, told, repr(words[expected]))
         except KernelRaised as error:
             return error.wrong
         except Exception as error:  # in the model, from what a kernel has returned
