@@ -27,6 +27,8 @@ KERNELS = {
     "cross_entropy": ("18", "cross_entropy"),
 }
 
+LOSS = "cross_entropy"  # the one that chooses no token
+
 ALL_WORDS = """
 once upon a time there was llama kernel that wanted to be fast it had one program and small block of memory every
 night the warp slept in shared registers while two threads danced around mask but no lane knew where its row began so

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 
 from grader.learn.story import command, teller
 from grader.learn.story.entries import entry_of
-from grader.learn.story.messages import Speed, Speeds, Step, as_header, read
+from grader.learn.story.messages import Speed, Step, StorySpeeds, as_header, read
 from grader.learn.story.table import compared, steps_table, ways_table
 from grader.show.story_svg import story_svg
 from grader.wire.frames import ProtocolError
@@ -119,6 +120,23 @@ def test_another_story_is_refused(untouched):
     assert done.status == 1 and done.err == "Error: There is no story 'cow'. Next: course story llama\n"
 
 
+@pytest.fixture
+def own_model(course) -> Path:
+    shutil.copytree(STORY, course.path / "stories" / "llama", ignore=shutil.ignore_patterns("__pycache__"))
+    return course.path / "stories" / "llama" / "llama.py"
+
+
+def test_a_model_that_the_learner_has_changed_is_run_and_its_error_told(course, own_model):
+    own_model.write_text(own_model.read_text().replace("M, H, HK, D = len(qkv),", "M, H, HK, D = nothing,"))
+    said = complaint(course, "--tokens", "1")
+    assert said.startswith("Error: The model in stories/llama/llama.py ends with an error: NameError: name 'nothing'")
+
+
+def test_a_model_without_a_table_of_kernels_is_told(course, own_model):
+    own_model.write_text("KERNELS = nobody()\n")
+    assert "has no table KERNELS that can be read" in complaint(course)
+
+
 # ---- the model -------------------------------------------------------------------------------------------------------
 
 
@@ -178,7 +196,7 @@ def test_decoding_gives_what_reading_gives(model):
 
 # ---- speeds, as a GPU has them ---------------------------------------------------------------------------------------
 
-SPEEDS = Speeds(
+SPEEDS = StorySpeeds(
     "NVIDIA H200",
     [Speed("torch", 600, 1500), Speed("torch.compile", 1200, 0, "no C compiler"), Speed("the kernels", 500, 2000)],
     [Step("gather_rows", 3000, 2500, 1510), Step("linear_leaky_relu", 90_000, 120_000, 1400)],
@@ -187,7 +205,7 @@ SPEEDS = Speeds(
 
 def test_a_message_is_read_as_it_was_sent():
     assert read(as_header(SPEEDS)) == SPEEDS
-    for broken in ({"kind": "Speeds"}, {"kind": "Verdict"}, {**as_header(SPEEDS), "ways": [{"name": 3}]}):
+    for broken in ({"kind": "StorySpeeds"}, {"kind": "Verdict"}, {**as_header(SPEEDS), "ways": [{"name": 3}]}):
         with pytest.raises(ProtocolError):
             read(broken)
 
@@ -200,9 +218,7 @@ def test_tables_of_speeds_fit_80_columns():
     console.print(steps_table(SPEEDS, {"gather_rows": "12", "linear_leaky_relu": "19"}))
     lines = console.export_text().splitlines()
     assert lines[1].split() == ["torch", "600", "1", "500"] and lines[2].split()[3:] == ["-", "no", "C", "compiler"]
-    assert (
-        lines[-2].split()[:6] == ["19", "linear_leaky_relu", "90.0", "120.0", "1", "400"] and "24 % █████" in lines[-2]
-    )
+    assert lines[-2].split()[:6] == ["19", "linear_leaky_relu", "90.0", "120.0", "1", "400"] and "24 % ██" in lines[-2]
     assert lines[-1].startswith("products and the rest") and "76 %" in lines[-1]
     assert compared(SPEEDS) == (
         "In a graph the kernels make 3.3 times as many tokens as torch does one by one, "

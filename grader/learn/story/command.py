@@ -15,15 +15,16 @@ from grader.places import COURSE, missing
 from grader.progress.standing import PASSED, read_progress, state
 
 if TYPE_CHECKING:
-    from grader.learn.story.messages import Speeds, Told, Wrong
+    from grader.learn.story.messages import StorySpeeds, WholeStory, Wrong
 
 FEW, MORE = 8, 24  # tokens without a GPU, and with one
 MODEL = "llama.py"
+MEND = "Next: mend it, or delete it and run course update"
 NOTHING_LOST = "Your files and your progress are as they were."
 
 
 @dataclass(frozen=True)
-class Part:
+class StoryKernel:
     """A kernel of a story: its exercise, the function there, and whose file is taken."""
 
     folder: Folder
@@ -64,24 +65,28 @@ def _story(root: Path, name: str) -> Path:
     return found
 
 
-def _parts(root: Path, story: Path) -> dict[str, Part]:
+def _parts(root: Path, story: Path) -> dict[str, StoryKernel]:
     """Returns the kernels by the names of the model's table KERNELS, which is read and not run."""
-    tree = ast.parse((story / MODEL).read_text(encoding="utf-8"))
-    table = next(node.value for node in tree.body if isinstance(node, ast.Assign) and _names(node, "KERNELS"))
-    folders, done = {folder.number: folder for folder in all_folders(root)}, read_progress(root)
-    return {
-        name: Part(folders[number], entry, state(done.of(folders[number].id)) == PASSED)
-        for name, (number, entry) in ast.literal_eval(table).items()
-    }
+    path, done = story / MODEL, read_progress(root)
+    folders = {folder.number: folder for folder in (*all_folders(COURSE), *all_folders(root))}
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        table = next(node.value for node in tree.body if isinstance(node, ast.Assign) and _names(node, "KERNELS"))
+        return {
+            name: StoryKernel(folders[number], entry, state(done.of(folders[number].id)) == PASSED)
+            for name, (number, entry) in ast.literal_eval(table).items()
+        }
+    except (OSError, SyntaxError, StopIteration, KeyError, ValueError) as error:
+        raise click.ClickException(f"{path} has no table KERNELS that can be read: {error}. {MEND}") from None
 
 
 def _names(assignment: ast.Assign, name: str) -> bool:
     return isinstance(target := assignment.targets[0], ast.Name) and target.id == name
 
 
-def _tell(root: Path, story: Path, parts: dict[str, Part], tokens: int | None) -> None:
+def _tell(root: Path, story: Path, parts: dict[str, StoryKernel], tokens: int | None) -> None:
     from grader.gpu.device import Device, device_here
-    from grader.learn.story.messages import Speeds, Told
+    from grader.learn.story.messages import StorySpeeds, WholeStory
     from grader.learn.story.teller import Teller
     from grader.show.terminal import console
 
@@ -95,12 +100,12 @@ def _tell(root: Path, story: Path, parts: dict[str, Part], tokens: int | None) -
     try:
         with out.status("importing torch") as status:
             for message in teller.messages(status.update):
-                if isinstance(message, Told):
-                    _show_story(message, parts["cross_entropy"])
-                elif isinstance(message, Speeds):
+                if isinstance(message, WholeStory):
+                    _show_story(message, parts)
+                elif isinstance(message, StorySpeeds):
                     _show_speeds(root, story.name, message, parts)
                 else:
-                    raise click.ClickException(_what_is_wrong(message, parts))
+                    raise click.ClickException(_what_is_wrong(message, parts, story))
     finally:
         teller.end()
     if isinstance(device, str):
@@ -108,7 +113,7 @@ def _tell(root: Path, story: Path, parts: dict[str, Part], tokens: int | None) -
     _your_turn(story, parts)
 
 
-def _show_story(told: Told, loss: Part) -> None:
+def _show_story(told: WholeStory, parts: dict[str, StoryKernel]) -> None:
     from grader.show.terminal import console, say
 
     out = console()
@@ -117,10 +122,11 @@ def _show_story(told: Told, loss: Part) -> None:
     out.print(f"The same {count} token{'s' * (count != 1)} as torch in fp32, with the greedy choice.", markup=False)
     if count < told.asked:
         out.print("There the story ends: its next two candidates are nearer to each other than fp16 can tell.")
-    say(f"The loss of the prompt: {told.loss} by {loss.folder.number}, {told.torch_loss} by torch.")
+    by = parts[told.loss_kernel].folder.number if told.loss_kernel in parts else told.loss_kernel
+    say(f"The loss of the prompt: {told.loss} by {by}, {told.torch_loss} by torch.")
 
 
-def _show_speeds(root: Path, name: str, speeds: Speeds, parts: dict[str, Part]) -> None:
+def _show_speeds(root: Path, name: str, speeds: StorySpeeds, parts: dict[str, StoryKernel]) -> None:
     from grader.learn.matplotlib_cache import keep_caches_in
     from grader.learn.story.table import compared, steps_table, ways_table
     from grader.show.terminal import console, shown
@@ -148,13 +154,17 @@ def _show_speeds(root: Path, name: str, speeds: Speeds, parts: dict[str, Part]) 
     out.print(f"Picture: {shown(path)}", markup=False, soft_wrap=True)
 
 
-def _what_is_wrong(wrong: Wrong, parts: dict[str, Part]) -> str:
+def _what_is_wrong(wrong: Wrong, parts: dict[str, StoryKernel], story: Path) -> str:
     """Returns one sentence, and the next action."""
+    from grader.learn.story.messages import MODEL as ITSELF
     from grader.show.terminal import shown
 
     when = f"at token {wrong.token}" if wrong.token else "at the prompt"
+    line = f" (line {wrong.line})" if wrong.line else ""
+    if wrong.kernel == ITSELF:
+        return f"The model in {shown(story / MODEL)} ends with an error: {wrong.raised}{line}. {MEND}"
     if wrong.raised:
-        what = f"the story ends {when}: {wrong.raised}" + (f" (line {wrong.line})" if wrong.line else "")
+        what = f"the story ends {when}: {wrong.raised}{line}"
     elif wrong.token:
         what = f"the story becomes another one: token {wrong.token} is {wrong.got}, and torch's is {wrong.expected}"
     else:
@@ -168,7 +178,7 @@ def _what_is_wrong(wrong: Wrong, parts: dict[str, Part]) -> str:
     return f"With {whose} {part.folder.id} {what}. {NOTHING_LOST} Next: {following}"
 
 
-def _your_turn(story: Path, parts: dict[str, Part]) -> None:
+def _your_turn(story: Path, parts: dict[str, StoryKernel]) -> None:
     from grader.show.terminal import console, shown
 
     out = console()

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from grader.wire.fields import build, checked, items
 from grader.wire.frames import JsonObject, ProtocolError
 
+MODEL = "the model"
+
 
 @dataclass(frozen=True)
 class Doing:
@@ -20,8 +22,8 @@ class Doing:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A story that is another one. `kernel`: what makes it so, or "" where no kernel alone does. `token`: the first
-    that differs, from 1 on, or 0 for the prompt; `raised`: the error that it ended with instead, with its line."""
+    """A story that is another one. `kernel`: what makes it so, MODEL, or "" where no kernel alone does. `token`: the
+    first that differs, from 1 on, 0 for the prompt; `raised`: the error that it ended with instead, with its line."""
 
     kernel: str
     token: int
@@ -32,10 +34,11 @@ class Wrong:
 
 
 @dataclass(frozen=True)
-class Told:
-    """The story: its tokens, the loss of the prompt by the kernel and by torch, and how many tokens were asked for."""
+class WholeStory:
+    """The story: its tokens, the loss of the prompt by its kernel and by torch, and how many tokens were asked for."""
 
     tokens: list[str]
+    loss_kernel: str
     loss: str
     torch_loss: str
     asked: int
@@ -64,7 +67,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Speeds:
+class StorySpeeds:
     """`ways`: torch, torch.compile, the kernels. `steps`: none where the kernels cannot be captured. `why`: what kept
     all speeds from being measured."""
 
@@ -74,8 +77,12 @@ class Speeds:
     why: str = ""
 
 
-Message = Doing | Wrong | Told | Speeds
-KINDS: dict[str, type[Doing] | type[Wrong] | type[Told]] = {"Doing": Doing, "Wrong": Wrong, "Told": Told}
+Message = Doing | Wrong | WholeStory | StorySpeeds
+KINDS: dict[str, type[Doing] | type[Wrong] | type[WholeStory]] = {
+    "Doing": Doing,
+    "Wrong": Wrong,
+    "WholeStory": WholeStory,
+}
 
 
 def as_header(message: Message) -> JsonObject:
@@ -87,9 +94,9 @@ def read(header: JsonObject) -> Message:
     kind = header["kind"]
     if kind in KINDS:
         return build(KINDS[kind], header)
-    if kind != "Speeds":
+    if kind != "StorySpeeds":
         raise ProtocolError(f"{kind[:20]!r} is no message of a story")
-    return Speeds(
+    return StorySpeeds(
         checked(header.get("gpu"), "str", "gpu"),
         items(header, "ways", lambda way: build(Speed, way)),
         items(header, "steps", lambda step: build(Step, step)),

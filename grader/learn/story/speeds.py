@@ -1,4 +1,4 @@
-"""Speeds of a story on a GPU: tokens per second of torch and of the kernels, and what each kernel takes of a token.
+"""How fast a story is told on a GPU: tokens per second of torch and of the kernels, and what each kernel takes of one.
 
 At batch 1 the launches cost more than the work. An operator of torch has a host's cost of tens of microseconds, so
 launched one by one the kernels show the speed of Python. A CUDA graph replays the launches of a token without the host;
@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from grader.learn.story.messages import Doing, Speed, Speeds, Step
+from grader.learn.story.messages import Doing, Speed, Step, StorySpeeds
 from grader.learn.story.telling import Story, said
 
 TOKENS = 64  # of one sample
@@ -77,7 +77,7 @@ def captured(work: Callable[[], object]) -> torch.cuda.CUDAGraph:
     return graph
 
 
-def speeds_of(story: Story) -> Speeds:
+def speeds_of(story: Story) -> StorySpeeds:
     """Returns the speeds of torch, of torch.compile and of the kernels, and what each kernel takes of a token."""
     on_kernels = story.with_kernels(list(story.entries), story.operators)
     ways = [
@@ -86,7 +86,7 @@ def speeds_of(story: Story) -> Speeds:
         way_of(story, KERNELS, on_kernels),
     ]
     steps = steps_of(story) if not ways[-1].why else []
-    return Speeds(torch.cuda.get_device_name(), ways, steps)
+    return StorySpeeds(torch.cuda.get_device_name(), ways, steps)
 
 
 def way_of(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from grader.learn.story.messages import Speeds
+from grader.learn.story.messages import StorySpeeds
 
 BAR = "█"
-LONGEST = 20  # characters of a bar: all of a token
+LONGEST = 10  # characters of a bar: all of a token
 
 
-def ways_table(speeds: Speeds) -> Table:
+def ways_table(speeds: StorySpeeds) -> Table:
     table = _table("", "one by one", "CUDA graph")
     table.add_column("")
     for way in speeds.ways:
@@ -18,7 +18,7 @@ def ways_table(speeds: Speeds) -> Table:
     return table
 
 
-def compared(speeds: Speeds) -> str:
+def compared(speeds: StorySpeeds) -> str:
     """Returns a sentence that compares the kernels with torch, each way of launching with its own."""
     torch, _, kernels = speeds.ways
     if not (kernels.graph and torch.one_by_one and torch.graph):
@@ -29,7 +29,7 @@ def compared(speeds: Speeds) -> str:
     )
 
 
-def steps_table(speeds: Speeds, numbers: dict[str, str]) -> Table:
+def steps_table(speeds: StorySpeeds, numbers: dict[str, str]) -> Table:
     """Returns a row for each kernel of a token. `numbers`: of the exercises, by kernel."""
     table = _table("step", "us, torch", "us, kernel", "tokens/s with it")
     table.add_column("share of a token")

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from grader.learn.story.messages import Doing, Message, Speeds, Told, Wrong, read
+from grader.learn.story.messages import Doing, Message, StorySpeeds, WholeStory, Wrong, read
 from grader.processes.asked_process import PythonProcess
 from grader.processes.environment import PATIENT
 from grader.processes.faults import MachineFault, ProcessEnded
@@ -30,7 +30,7 @@ class Teller(PythonProcess):
         )  # fmt: skip
         self._doing = Doing("")
 
-    def messages(self, show: Callable[[str], None]) -> Iterator[Told | Wrong | Speeds]:
+    def messages(self, show: Callable[[str], None]) -> Iterator[WholeStory | Wrong | StorySpeeds]:
         """Yields what comes of the story, until the process is done. `show`: gets what it does now, as a text.
 
         Raises MachineFault where the process ends and no kernel is to blame.

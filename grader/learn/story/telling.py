@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from grader.learn.story.entries import entry_of
-from grader.learn.story.messages import Doing, Message, Speeds, Told, Wrong, as_header
+from grader.learn.story.messages import MODEL, Doing, Message, StorySpeeds, WholeStory, Wrong, as_header
 from grader.wire.frames import send
 
 SEED = {"cpu": 15, "cuda": 0}  # weights whose first choices are clear
@@ -142,14 +142,14 @@ class Story:
         """Returns the mean loss of the prompt by the kernel, and by torch from the same logits."""
         self.token = 0
         logits, targets = self.model(self.plain).read(self.prompt)[:-1], self.prompt[1:]
-        by_kernel, by_torch = (of.cross_entropy(logits, targets) for of in (self.watched, self.plain))
+        by_kernel, by_torch = (getattr(of, self.llama.LOSS)(logits, targets) for of in (self.watched, self.plain))
         return by_kernel.mean().item(), by_torch.mean().item()
 
-    def tell(self, count: int) -> Told | Wrong:
+    def tell(self, count: int) -> WholeStory | Wrong:
         """Returns the story; or what is wrong with it, by the first kernel that makes it so alone."""
         self.say(Doing("torch tells the story in fp32"))
         self.truth = self.clear_truth(count)
-        names = [name for name in self.entries if name != "cross_entropy"]
+        names = [name for name in self.entries if name != self.llama.LOSS]
         wrong = self.wrong_with(names)
         if wrong is not None:
             alone = (self.wrong_with([name]) for name in names)
@@ -157,8 +157,8 @@ class Story:
         by_kernel, by_torch = self.losses()
         figures = f"{by_kernel:.3f}", f"{by_torch:.3f}"
         if not abs(by_kernel - by_torch) < LOSS_DIFFERS:
-            return Wrong("cross_entropy", 0, *figures)
-        return Told([self.llama.WORDS[token] for token in self.truth], *figures, count)
+            return Wrong(self.llama.LOSS, 0, *figures)
+        return WholeStory([self.llama.WORDS[token] for token in self.truth], self.llama.LOSS, *figures, count)
 
 
 def line_in(path: Path, error: BaseException | None) -> int:
@@ -185,8 +185,10 @@ def main(requests: int, replies: int, folder: str, files: dict[str, list[str]], 
             outcome = story.tell(count)
         except KernelRaised as error:
             outcome = error.wrong
+        except Exception as error:  # a model that the learner has changed, or a GPU without room for it
+            outcome = Wrong(MODEL, 0, raised=said(error), line=line_in(Path(folder, "llama.py"), error))
         say(outcome)
-        if isinstance(outcome, Told) and gpu:
+        if isinstance(outcome, WholeStory) and gpu:
             from grader.gpu.lock import gpu_held
             from grader.learn.story.speeds import speeds_of
 
@@ -194,5 +196,5 @@ def main(requests: int, replies: int, folder: str, files: dict[str, list[str]], 
                 with gpu_held(gpu, alone=True):
                     say(speeds_of(story))
             except Exception as error:
-                say(Speeds(torch.cuda.get_device_name(), why=said(error)))
+                say(StorySpeeds(torch.cuda.get_device_name(), why=said(error)))
     os._exit(0)  # a GPU that a kernel has stopped keeps Python from ending
