@@ -91,6 +91,13 @@ def test_a_host_function_that_raises_is_named_with_its_line(course):
     assert f"With your 08_swiglu the story ends at the prompt: ValueError: no (line {line})." in said
 
 
+def test_an_error_in_a_kernel_is_told_with_its_line(course):
+    path = passed(course, SWIGLU, "silu = gate * s", "silu = gate * sigma")
+    line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if "sigma" in text)
+    said = complaint(course, "--tokens", "1")
+    assert f"ends at the prompt: NameError: name 'sigma' is not defined (line {line})." in said
+
+
 def test_a_result_of_another_shape_ends_the_story_and_names_its_kernel(course):
     passed(course, SWIGLU, "return z, dgate, dup", "return z[:, :5], dgate, dup")
     said = complaint(course, "--tokens", "1")

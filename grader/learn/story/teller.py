@@ -61,7 +61,8 @@ class Teller(PythonProcess):
     def _ended_by(self, error: Exception) -> Wrong:
         doing = self._doing
         if not doing.kernel:
-            raise MachineFault(f"the process that tells the story has ended ({error})")
+            how = f"{error.how} {error.detail}".strip() if isinstance(error, ProcessEnded) else str(error)
+            raise MachineFault(f"the process that tells the story has ended ({how})")
         if isinstance(error, ProcessEnded) and error.how == "time":
             why = f"it has not come to an end after {CALL_LIMIT} s"
         elif isinstance(error, ProcessEnded) and int(error.detail) < 0:

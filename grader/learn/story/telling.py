@@ -38,9 +38,12 @@ class KernelRaised(Exception):
 
 
 def said(error: BaseException) -> str:
-    """Returns an error as its name and the first line of what it says; of an error in the interpreter, its cause."""
+    """Returns an error as its name and a line of what it says; of an error in the interpreter, its cause. Triton's
+    compiler shows the text first, and says what is wrong with it last."""
     error = error.__cause__ or error
-    return f"{type(error).__name__}: {str(error).strip()}".splitlines()[0].rstrip(": .")[:300]
+    lines = str(error).strip().splitlines() or [""]
+    line = lines[-1 if type(error).__module__.startswith("triton.compiler") else 0]
+    return f"{type(error).__name__}: {line}".rstrip(": .")[:300]
 
 
 class Story:
@@ -100,9 +103,11 @@ class Story:
         logits = model.read(self.prompt)
         for number in range(len(tokens)):
             yield logits[-1].float()
-            self.token = number + 1
+            if number + 1 == len(tokens):
+                return
+            self.token = number + 2  # the next one is made
             position = torch.tensor([len(self.prompt) + number], device=self.device)
-            logits = model.step(tokens[number : number + 1], position)
+            logits = model.step(tokens[number : number + 1].clone(), position)  # 12 is promised no odd address
 
     def clear_truth(self, count: int) -> torch.Tensor:
         """Returns torch's tokens in fp32 with the greedy choice, [count]; fewer, where one is not clear in fp16.
@@ -141,7 +146,7 @@ class Story:
     def losses(self) -> tuple[float, float]:
         """Returns the mean loss of the prompt by the kernel, and by torch from the same logits."""
         self.token = 0
-        logits, targets = self.model(self.plain).read(self.prompt)[:-1], self.prompt[1:]
+        logits, targets = self.model(self.plain).read(self.prompt)[:-1], self.prompt[1:].clone()
         by_kernel, by_torch = (getattr(of, self.llama.LOSS)(logits, targets) for of in (self.watched, self.plain))
         return by_kernel.mean().item(), by_torch.mean().item()
 
