@@ -50,7 +50,7 @@ def test_solutions_tell_the_same_tokens_as_torch(untouched):
     done = told(untouched, "--tokens", "3")
     assert done.status == 0, done.err
     assert done.out.count("the solution's, as yours has not passed") == 9
-    assert "\n  began shared its\n" in done.out
+    assert "to be fast . ...\nbegan shared its\n" in done.out
     assert "The same 3 tokens as torch in fp32, with the greedy choice." in done.out
     assert "The loss of the prompt: 5.065 by 18, 5.065 by torch." in done.out
     assert done.lines[-1] == "Next: course open 12, so that this kernel is yours, too"

@@ -117,7 +117,8 @@ def _show_story(told: WholeStory, parts: dict[str, StoryKernel]) -> None:
     from grader.show.terminal import console, say
 
     out = console()
-    out.print(f"\n  {' '.join(told.tokens)}\n", style="bold", markup=False)
+    out.print(f"\n{told.prompt} ...", markup=False)
+    out.print(f"{' '.join(told.tokens)}\n", style="bold", markup=False)
     count = len(told.tokens)
     out.print(f"The same {count} token{'s' * (count != 1)} as torch in fp32, with the greedy choice.", markup=False)
     if count < told.asked:
@@ -143,6 +144,10 @@ def _show_speeds(root: Path, name: str, speeds: StorySpeeds, parts: dict[str, St
     numbers = {kernel: part.folder.number for kernel, part in parts.items()}
     out.print("\nA token, step by step, each step in a CUDA graph of its own", style="bold")
     out.print(steps_table(speeds, numbers))
+    others = [
+        f"{number} {kernel}" for kernel, number in numbers.items() if kernel not in {s.kernel for s in speeds.steps}
+    ]
+    out.print(f"For the prompt alone: {', '.join(others)}.", markup=False)
     keep_caches_in(root)
     from grader.show.story_svg import story_svg
 

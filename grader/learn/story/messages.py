@@ -35,8 +35,9 @@ class Wrong:
 
 @dataclass(frozen=True)
 class WholeStory:
-    """The story: its tokens, the loss of the prompt by its kernel and by torch, and how many tokens were asked for."""
+    """The story: its prompt and tokens, the loss of the prompt by its kernel and by torch, and the tokens asked for."""
 
+    prompt: str
     tokens: list[str]
     loss_kernel: str
     loss: str

@@ -163,7 +163,8 @@ class Story:
         figures = f"{by_kernel:.3f}", f"{by_torch:.3f}"
         if not abs(by_kernel - by_torch) < LOSS_DIFFERS:
             return Wrong(self.llama.LOSS, 0, *figures)
-        return WholeStory([self.llama.WORDS[token] for token in self.truth], self.llama.LOSS, *figures, count)
+        tokens = [self.llama.WORDS[token] for token in self.truth]
+        return WholeStory(" ".join(self.llama.PROMPT), tokens, self.llama.LOSS, *figures, count)
 
 
 def line_in(path: Path, error: BaseException | None) -> int:
