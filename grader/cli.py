@@ -37,6 +37,7 @@ COMMANDS = {
     "plot": "grader.learn.plot:plot",
     "ladder": "grader.learn.ladder.command:ladder",
     "report": "grader.learn.report_page:report",
+    "story": "grader.learn.story.command:story",
     "judge": "grader.own.judge_command:judge",
     "serve": "grader.own.serve_command:serve",
     "site": "grader.site.site_command:site",

@@ -9,7 +9,7 @@ NEEDED = ("torch", "triton", "numpy", "pytest")  # to judge; all are installed w
 PACKAGE = Path(__file__).resolve().parent
 IMPORTED_FROM = PACKAGE.parent  # the entry of the import path under which Python finds this package
 INSTALLED = IMPORTED_FROM / "triton_course"  # a wheel's folder next to the package; a clone has none
-# exercises/, hints/, solutions/ and tests/ lie here: in a clone next to the package.
+# exercises/, hints/, solutions/, stories/ and tests/ lie here: in a clone next to the package.
 COURSE = INSTALLED if INSTALLED.is_dir() else IMPORTED_FROM
 
 

@@ -27,7 +27,7 @@ from grader.course.regions import stub_text
 from grader.gpu.nvml import gpu_here
 from grader.places import COURSE, is_installed
 
-FOLDERS = ("grader", "docs", "exercises", "hints", "solutions")
+FOLDERS = ("grader", "docs", "exercises", "hints", "solutions", "stories")
 ALONE = (
     ".gitattributes", ".gitignore", "AGENTS.md", "LICENSE", "README.md", "classroom.md", "constraints.txt", "course.md",
     "pyproject.toml",

@@ -19,7 +19,7 @@ from grader.course.regions import stub_text
 from grader.files import write_whole
 from grader.places import COURSE, PACKAGE
 
-FOLDERS = ("docs/cluster", "exercises", "hints")
+FOLDERS = ("docs/cluster", "exercises", "hints", "stories")
 ALONE = (
     ".gitattributes", ".gitignore", "AGENTS.md", "LICENSE", "classroom.md", "course.md",
     "docs/compiler_race.md", "docs/threat_model.md", "docs/words.md",

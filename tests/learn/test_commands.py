@@ -165,7 +165,7 @@ def test_the_shell_completes_commands_and_exercises(untouched):
     environment = {"_COURSE_COMPLETE": "bash_complete", "COMP_WORDS": "course hint so", "COMP_CWORD": "2"}
     assert untouched.course(**environment).out.strip() == "plain,03_softmax"
     environment |= {"COMP_WORDS": "course st", "COMP_CWORD": "1"}
-    assert untouched.course(**environment).lines == ["plain,status", "plain,stub"]
+    assert untouched.course(**environment).lines == ["plain,status", "plain,story", "plain,stub"]
 
 
 # ---- a lesson to read ------------------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""`course story`: a model of many kernels that runs on the learner's own."""
