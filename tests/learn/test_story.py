@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import shutil
 import sys
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+from click import ClickException
 
 from grader.learn.story import command, teller
 from grader.learn.story.entries import entry_of
@@ -125,6 +127,15 @@ def test_a_kernel_that_never_ends_is_named(course, monkeypatch):
 def test_another_story_is_refused(untouched):
     done = untouched.here("story", "cow")
     assert done.status == 1 and done.err == "Error: There is no story 'cow'. Next: course story llama\n"
+
+
+@pytest.mark.parametrize(("triton", "numpy", "fails"), [("3.6.0", "2.4.6", True), ("3.6.0", "2.3.5", False),
+                                                       ("3.7.1", "2.4.6", False)])  # fmt: skip
+def test_an_interpreter_that_fails_with_this_numpy_is_told(monkeypatch, triton, numpy, fails):
+    monkeypatch.setattr(command.importlib.metadata, "version", {"triton": triton, "numpy": numpy}.get)
+    refused = pytest.raises(ClickException, match='numpy 2.4.6. Next: pip install "numpy<2.4"')
+    with refused if fails else nullcontext():
+        command._refuse_an_interpreter_that_fails()
 
 
 @pytest.fixture

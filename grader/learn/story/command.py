@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,6 +92,8 @@ def _tell(root: Path, story: Path, parts: dict[str, StoryKernel], tokens: int | 
     from grader.show.terminal import console
 
     device, out = device_here(), console()
+    if isinstance(device, str):
+        _refuse_an_interpreter_that_fails()
     for name, part in parts.items():
         whose = "yours" if part.own else "the solution's, as yours has not passed"
         out.print(f"  {part.folder.number} {name:18}  {whose}", markup=False)
@@ -109,8 +112,18 @@ def _tell(root: Path, story: Path, parts: dict[str, StoryKernel], tokens: int | 
     finally:
         teller.end()
     if isinstance(device, str):
-        out.print(f"Kernels ran in Triton's interpreter; speed is measured on a GPU ({device}).", markup=False)
+        out.print(f"Kernels ran in Triton's interpreter ({device}): a GPU shows their speed, too.", markup=False)
     _your_turn(story, parts)
+
+
+def _refuse_an_interpreter_that_fails() -> None:
+    """Triton 3.6's interpreter makes a number of an array with one element, and numpy does that no more since 2.4."""
+    triton, numpy = map(importlib.metadata.version, ("triton", "numpy"))
+    if triton.startswith("3.6.") and tuple(map(int, numpy.split(".")[:2])) >= (2, 4):
+        raise click.ClickException(
+            f"Without a GPU kernels run in Triton's interpreter, and that of Triton {triton} fails with numpy {numpy}. "
+            'Next: pip install "numpy<2.4"'
+        )
 
 
 def _show_story(told: WholeStory, parts: dict[str, StoryKernel]) -> None:
