@@ -133,12 +133,18 @@ def in_docstring(text: str) -> dict[str, str] | None:
     return {name: value for name, value in stated.groupdict().items() if value is not None} if stated else None
 
 
-def _with_a_sentence(folder: Folder) -> dict[str, dict]:
+def all_stated(folder: Folder) -> dict[str, dict]:
+    """Returns what the exercise states of each of its mistakes, tables and files alike, by name; "text": the kernel, of
+    those that have a file. Raises OSError, TOMLDecodeError."""
     stated = dict(tables(folder))
     for path in sorted(folder.mistakes_folder.glob("*.py")):
         text = path.read_text(encoding="utf-8")
         stated[path.stem] = (in_docstring(text) or {}) | {"text": text}
-    return {name: table for name, table in stated.items() if "says" in table}
+    return stated
+
+
+def _with_a_sentence(folder: Folder) -> dict[str, dict]:
+    return {name: table for name, table in all_stated(folder).items() if "says" in table}
 
 
 def _cause(table: dict) -> str:

@@ -161,8 +161,6 @@ def _of_failures(failures: list[FailurePage], root: Path) -> Iterator[SitePage]:
     top = root / "course.md"
     for failure in failures:
         yield SitePage(failure.address, failure.id, failure.text, top, is_derived=True)
-    rows = [f"| [{failure.id}]({failure.address}) | {', '.join(failure.exercises)} |" for failure in failures]
-    head = ["# What can be wrong", "", "The judge calls each failure by a short name.", "", "| name | exercises |"]
-    yield SitePage(
-        "failures.html", "What can be wrong", "\n".join([*head, "| --- | --- |", *rows]), top, is_derived=True
-    )
+    rows = [f"| [{one.id}]({one.address}) | {one.brief} | {', '.join(one.exercises)} |" for one in failures]
+    head = f"# {FAILURES}\n\nThe judge calls each failure by a short name.\n\n| name | what it is | exercises |"
+    yield SitePage("failures.html", FAILURES, "\n".join([head, "| --- | --- | --- |", *rows]), top, is_derived=True)
