@@ -28,6 +28,7 @@ COMMANDS = {
     "watch": "grader.learn.watch:watch",
     "hint": "grader.learn.hint:hint",
     "why": "grader.learn.why:why",
+    "explain": "grader.site.explain_command:explain",
     "mend": "grader.learn.known_mend:mend",
     "solution": "grader.learn.solution:solution",
     "reset": "grader.learn.reset:reset",

@@ -13,8 +13,6 @@ from grader.course.questions import QUESTIONS
 from grader.progress.standing import next_exercise, none_left, read_progress
 
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
-FOLD = re.compile(r"</?details>(?:<summary>(.*?)</summary>)?")
-LINK = re.compile(r"(`[^`]*`)|\[([^\]]*)\]\((?!https?:)[^)]+\)")  # or code: kernel[grid](x) is no link
 
 
 @click.command("open", short_help="the lesson, rendered in the terminal")
@@ -35,7 +33,7 @@ def lesson(exercise: Folder | None) -> None:
 def _rendered(folder: Folder) -> str:
     from rich.markdown import Markdown
 
-    from grader.show.terminal import console, shown
+    from grader.show.terminal import console, for_terminal, shown
 
     path = folder.lesson_file
     try:
@@ -44,11 +42,9 @@ def _rendered(folder: Folder) -> str:
         raise click.ClickException(f"{path} cannot be read: {error.strerror}.") from None
     # A terminal shows no picture: its description and its path stand there instead.
     text = PICTURE.sub(lambda match: f"*Picture: {match[1]} ({shown(folder.path / match[2])})*", text)
-    text = LINK.sub(r"\1\2", text)  # a terminal follows no link to another lesson
-    text = FOLD.sub(lambda match: f"*{match[1]}*" if match[1] else "", text)  # and folds nothing
     out = console()
     with out.capture() as captured:
-        out.print(Markdown(text, hyperlinks=False))
+        out.print(Markdown(for_terminal(text), hyperlinks=False))
         out.print()
         out.print(_next(folder), markup=False, soft_wrap=True)
     return captured.get()

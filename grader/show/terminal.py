@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,6 +18,8 @@ from grader.wire.printable import one_line, several_lines
 
 WIDEST = 100  # columns: wider lines of prose are hard to read
 NARROW = 72  # columns: in fewer, tables leave out the least important
+FOLD = re.compile(r"</?details>(?:<summary>(.*?)</summary>)?")
+LINK = re.compile(r"(`[^`]*`)|\[([^\]]*)\]\((?!https?:)[^)]+\)")  # or code: kernel[grid](x) is no link
 
 
 class _Console(Console):
@@ -52,6 +55,12 @@ def busy(what: str) -> contextlib.AbstractContextManager:
 def say(text: str) -> None:
     """Prints a text as one line, with line ends and control characters replaced, since names in it may hold any."""
     click.echo(one_line(text))
+
+
+def for_terminal(markdown: str) -> str:
+    """Returns Markdown without what a terminal cannot do: it follows no link to another page of the course, and folds
+    nothing."""
+    return FOLD.sub(lambda match: f"*{match[1]}*" if match[1] else "", LINK.sub(r"\1\2", markdown))
 
 
 def shown(path: Path) -> str:

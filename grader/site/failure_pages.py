@@ -34,7 +34,7 @@ class FailureInExercise:
     @property
     def text(self) -> str:
         """The same, folded, with a link to the lesson that starts at the top of the course."""
-        link = f"[The lesson](exercises/{self.folder.id}/README.md)"
+        link = f"`course open {self.folder.number}` shows [the lesson](exercises/{self.folder.id}/README.md)."
         ways = "\n".join(f"- {way}" for way in self.ways)
         looks = ("**Where to look**", *self.looks) if self.looks else ()
         opening = f"<details><summary>{self.folder.id}</summary>"

@@ -35,7 +35,7 @@ def test_every_command_has_help_with_an_example(untouched, name):
     assert done.status == 0 and f"Example:  course {name}" in done.out
 
 
-@pytest.mark.parametrize("arguments", [("status",), ("hint", "03"), ("--help",)])
+@pytest.mark.parametrize("arguments", [("status",), ("hint", "03"), ("explain", "race"), ("--help",)])
 def test_what_has_to_answer_at_once_imports_nothing_heavy(course, arguments):
     script = (
         "import sys\nfrom grader.cli import main\ntry: main(sys.argv[1:], prog_name='course')\n"
