@@ -153,6 +153,8 @@ def _diagnosis(writer, grading: Grading, worst: TestResult) -> None:
         go_on = f" You may go on, and come back later: course open {following.number}" if following else ""
         core = f"The core is passed, its {count_text(grading.core_tests, 'test')}{grading.in_dtype_of_core}"
         _paragraph(writer, f"{core}: what is wrong belongs to full.{go_on}")
+    if worst.verdict.kind != "file" and not worst.hidden and grading.folder.hints_file.exists():
+        _paragraph(writer, f"More of this failure:  course explain {worst.shown.id}")
     if worst.drawn or worst.verdict.kind not in WITHOUT_DATA:
         thorough = " --thorough" if grading.run.rounds > 1 else ""
         _paragraph(writer, f"Again with these data:  {_command(grading)} --seed {grading.run.seed}{thorough}")

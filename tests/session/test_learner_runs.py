@@ -78,6 +78,7 @@ def test_a_wrong_kernel_is_diagnosed_and_the_seed_repeats_it(course):
     next_step = f"  Next: edit {path.relative_to(course)}:16 and run it again."
     next_step += " Stuck? course hint 03: hint 1 speaks of this"
     assert done.lines[-1] == next_step
+    assert "  More of this failure:  course explain padding-counted" in done.lines
     assert max(map(len, done.lines)) <= 120
     seed = re.search(r"--seed (\d+)", done.out)[1]
     assert run("exercises/03_softmax", "--seed", seed, cwd=course).out == done.out
