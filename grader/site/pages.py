@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,14 +17,14 @@ from grader.course.folder import Folder, path_of
 from grader.course.questions import LETTERS, LessonQuestion, questions_of
 from grader.progress.hints import COMMENT
 from grader.site.failure_pages import FailurePage, failures_of
-from grader.site.page_markdown import plain_text, rendered_markdown
+from grader.site.page_markdown import anchor_of, plain_text, rendered_markdown
 
 FILES = "files"  # the folder of what is copied
 TOP = ("README.md", "course.md", "classroom.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 ADDRESSES = {"README.md": "index.html", "course.md": "map.html"}
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 TERM = re.compile(r"^\| ([^|]+) \| ([^|]+) \|", re.MULTILINE)
-WORDS = "docs/words.md"
+WORDS, SHIPPED = "docs/words.md", "docs/shipped_bugs.md"
 FAILURES = "What can be wrong"  # the title of the page that lists them
 # Lessons use these as everyday English, or for two things: a meaning shown at the first place could be a false one.
 OF_SEVERAL_MEANINGS = {"carry", "entry", "group", "layout", "other", "page", "scale", "split"}
@@ -159,8 +160,21 @@ def _ladder(folder: Folder) -> str:
 
 def _of_failures(failures: list[FailurePage], root: Path) -> Iterator[SitePage]:
     top = root / "course.md"
+    shipped = _shipped(root)
     for failure in failures:
-        yield SitePage(failure.address, failure.id, failure.text, top, is_derived=True)
+        yield SitePage(failure.address, failure.id, failure.text + shipped[failure.id], top, is_derived=True)
     rows = [f"| [{one.id}]({one.address}) | {one.brief} | {', '.join(one.exercises)} |" for one in failures]
     head = f"# {FAILURES}\n\nThe judge calls each failure by a short name.\n\n| name | what it is | exercises |"
     yield SitePage("failures.html", FAILURES, "\n".join([head, "| --- | --- | --- |", *rows]), top, is_derived=True)
+
+
+def _shipped(root: Path) -> dict[str, str]:
+    """Returns, for each failure that a section of bugs of public kernels names, a link to that section; else "", as in
+    a learner's own folder, where nothing tells of these bugs."""
+    links: dict[str, str] = defaultdict(str)
+    text = (root / SHIPPED).read_text(encoding="utf-8") if (root / SHIPPED).exists() else ""
+    for section in text.split("\n## ")[1:]:
+        heading, _, rest = section.partition("\n")
+        for id in re.findall(r"`([a-z-]+)`", rest.partition("\n|")[0]):
+            links[id] = f"\n\nIt was in public kernels: [{heading}]({SHIPPED}#{anchor_of(heading)})."
+    return links

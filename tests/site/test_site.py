@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.course.folder import path_of
+from grader.learn.init import init
 from grader.site.page_markdown import rendered_markdown
 from grader.site.pages import BrokenLink, CourseSite, SitePage
 from grader.site.site_command import site
@@ -88,6 +89,18 @@ def test_a_page_that_the_course_no_longer_has_goes_and_a_strangers_folder_stays(
     done = CliRunner().invoke(site, ["--out", str(tmp_path / "mine")])
     assert done.exit_code == 1 and "holds files that are no site. Next: choose a folder" in done.output
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+def test_a_folder_of_ones_own_has_a_site_too(tmp_path, monkeypatch):
+    assert CliRunner().invoke(init, [str(tmp_path / "mine")]).exit_code == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    page = (written(tmp_path / "pages") / "failure_oob-load.html").read_text(encoding="utf-8")
+    assert "Only the store has a mask" in page and "public kernels" not in page
+
+
+def test_a_failure_that_public_kernels_had_leads_to_them(folder):
+    page = (folder / "failure_offset-overflow.html").read_text(encoding="utf-8")
+    assert 'in public kernels: <a href="shipped_bugs.html#offsets-of-32-bits">' in page
 
 
 def test_a_link_to_what_the_course_does_not_have_is_refused(tmp_path):
