@@ -16,7 +16,7 @@ from grader.doctor.doctor import PYTHONS
 from tests.conftest import ROOT
 from tests.parts import PARTS
 
-WORKFLOW, HOOKS = ".github/workflows/tests.yml", ".pre-commit-config.yaml"
+WORKFLOW, SITE, HOOKS = ".github/workflows/tests.yml", ".github/workflows/site.yml", ".pre-commit-config.yaml"
 FORMS = sorted(ROOT.glob(".github/ISSUE_TEMPLATE/*.yml"))
 PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
 LINK = re.compile(r"\]\((?!https:)([^)\s#]*)(?:#([\w-]+))?\)|^\[[^\]]+\]: (?!https:)([^\s#]+)$", re.MULTILINE)
@@ -76,9 +76,19 @@ def test_the_workflow_runs_on_both_architectures_and_both_ends_of_the_supported_
     assert requires == f">={ends[0]}"
 
 
-def test_the_workflow_takes_actions_by_their_major_version():
-    used = [step["uses"] for job in read(WORKFLOW)["jobs"].values() for step in job["steps"] if "uses" in step]
+@pytest.mark.parametrize("name", [WORKFLOW, SITE])
+def test_a_workflow_takes_actions_by_their_major_version(name):
+    used = [step["uses"] for job in read(name)["jobs"].values() for step in job["steps"] if "uses" in step]
     assert used and all(re.fullmatch(r"actions/[\w-]+@v\d+", action) for action in used)
+
+
+def test_the_site_is_published_from_the_folder_that_it_is_written_to():
+    build, publish = (read(SITE)["jobs"][name] for name in ("build", "publish"))
+    command = next(step["run"] for step in build["steps"] if "run" in step)
+    (upload,) = [step for step in build["steps"] if "upload-pages-artifact" in step.get("uses", "")]
+    assert command.endswith(f"course site --out {upload['with']['path']}") and "site" in COMMANDS
+    assert publish["needs"] == "build" and publish["permissions"] == {"pages": "write", "id-token": "write"}
+    assert read(SITE)[True]["push"] == {"branches": ["main"]}  # YAML takes the word `on` for a truth value
 
 
 def test_hooks_run_what_is_installed_and_fetch_nothing():
