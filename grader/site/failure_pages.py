@@ -99,5 +99,4 @@ def _in_exercise(folder: Folder) -> Iterator[tuple[str, FailureInExercise]]:
 def _way(table: dict) -> str:
     """Returns a way to be wrong, and what the judge says of it."""
     says = FIELD.sub("…", table.get("says") or table.get("sentence", "").split(ALTERNATIVE)[0])
-    wrong = table["wrong"][0].upper() + table["wrong"][1:]
-    return f"{wrong}{SAYS}*{says}*" if says else wrong
+    return f"{table['wrong']}{SAYS}*{says}*" if says else table["wrong"]

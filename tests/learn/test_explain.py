@@ -29,7 +29,7 @@ def test_a_failure_is_what_it_is_how_it_comes_about_and_where_to_look(untouched,
     assert done.status == 0 and done.err == "" and max(map(len, done.lines)) <= 80
     told = " ".join(done.out.split())
     assert "A load reads outside of its tensor." in told
-    assert "Only the store has a mask: the loads run past the end of x and y. The judge says: The tl.load in" in told
+    assert "only the store has a mask: the loads run past the end of x and y. The judge says: The tl.load in" in told
     assert "Where to look Which of its lanes lie past the end?" in told
     assert "course open 01 shows the lesson." in told and "details" not in told and "README" not in told
     assert done.lines[-1] == "Next: 01_masked_add. Read it with: course open 01"

@@ -95,7 +95,7 @@ def test_a_folder_of_ones_own_has_a_site_too(tmp_path, monkeypatch):
     assert CliRunner().invoke(init, [str(tmp_path / "mine")]).exit_code == 0
     monkeypatch.chdir(tmp_path / "mine")
     page = (written(tmp_path / "pages") / "failure_oob-load.html").read_text(encoding="utf-8")
-    assert "Only the store has a mask" in page and "public kernels" not in page
+    assert "only the store has a mask" in page and "public kernels" not in page
 
 
 def test_a_failure_that_public_kernels_had_leads_to_them(folder):
