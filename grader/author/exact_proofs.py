@@ -8,7 +8,7 @@ from types import ModuleType
 import torch
 
 from grader.course.folder import Folder, load_test_file
-from grader.explain.exact_runs import no_exact_run
+from grader.explain.no_exact_run import why_no_exact_run
 from grader.judging.judge import Judge
 from grader.judging.run import Run
 from grader.judging.uses import CheckUse, uses_asked
@@ -43,7 +43,7 @@ def complaints(judge: Judge, module: ModuleType, tests: Collection[str] | None =
         try:
             ran = judge.run.exact(trial, inputs)
         except NoExactRun as why:
-            found.append(f"{use.test} has no exact run: {no_exact_run(why).text}")
+            found.append(f"{use.test} has no exact run: {why_no_exact_run(why).text}")
             continue
         for result, ref in zip(trial.exercise.results, trial.exercise.expected(exact(inputs))):
             error = _error(ran.outputs[result.name].double(), ref.double())

@@ -89,7 +89,7 @@ def by_student(files: list[File], names: Names, only: str = "") -> Sorted:
         stem = path.name.partition(".")[0]
         if owner is None and only and path.suffix in (".py", ".ipynb") and not names.exercise_of(path.name):
             owner, chosen = Owner(stem, "", "", "", (stem,)), f"{only}{path.suffix}"
-        if owner is None and all(map(names.is_folder, path.parts[:-1])) and names.known(stem):
+        if owner is None and all(map(names.is_folder, path.parts[:-1])) and names.in_roster(stem):
             owner, chosen = Owner(stem, "", "", "", (*path.parts[:-1], stem)), path.name  # told in the student's row
         if owner is None:
             found.ignored.append(f"{file.path}: {file.problem or 'it names no student'}")
@@ -188,7 +188,7 @@ def gradescopes_folders(paths: Iterable[PurePosixPath]) -> set[PurePosixPath]:
 
 def _may_send(folder: str, names: Names) -> bool:
     """Returns whether a folder, or a zip, may be what a student sent."""
-    whose = any(names.known(part.strip()) for part in (folder, *folder.split("+")))
+    whose = any(names.in_roster(part.strip()) for part in (folder, *folder.split("+")))
     is_zip = folder.lower().endswith(".zip") and not names.is_folder(folder[: -len(".zip")])
     return whose or is_zip or is_of_platform(folder)
 

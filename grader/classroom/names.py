@@ -135,14 +135,15 @@ class Names:
         """
         parts = [part.strip() for part in owner.name.split("+")]
         told = by_folder.get(owner.name) or [Person(id, platform_id=owner.number)]
-        if len(parts) > 1 and all(parts) and not owner.participant and self.known(owner.name) is None:
+        if len(parts) > 1 and all(parts) and not owner.participant and self.in_roster(owner.name) is None:
             told = [Person(part) for part in parts]
         name = owner.name if len(told) == 1 else ""
-        found = [
-            (one, self.known(one.email) or self.known(one.id, one.platform_id) or (self.known(name) if name else None))
-            for one in told
-        ]
+        found = [(one, self._in_roster(one, name)) for one in told]
         return [(known or one, known is not None) for one, known in found]
+
+    def _in_roster(self, one: Person, name: str) -> Person | None:
+        by_number = self.in_roster(one.email) or self.in_roster(one.id, one.platform_id)
+        return by_number or (self.in_roster(name) if name else None)
 
     def _before_exercise(self, name: str) -> tuple[str, str]:
         """Returns a file's name in two, where an exercise's begins in it, or what may be one misspelt; else ""."""
@@ -159,10 +160,10 @@ class Names:
     def _may_be_shorter(self, who: str) -> bool:
         """Returns whether a beginning of this name is another student's: the rest may be the student's own choice."""
         parts = who.split("_")
-        named = {self.known("_".join(parts[:count])) for count in range(1, len(parts))}
-        return bool(named - {None, self.known(who)})
+        named = {self.in_roster("_".join(parts[:count])) for count in range(1, len(parts))}
+        return bool(named - {None, self.in_roster(who)})
 
-    def known(self, name: str, number: str = "") -> Person | None:
+    def in_roster(self, name: str, number: str = "") -> Person | None:
         """Returns the student of the roster with this number on the platform or this name, however it is written."""
         for person in self.roster:
             if person.id == name or (number and person.platform_id == number):

@@ -314,10 +314,10 @@ def _low_precision(evidence: Compared) -> Verdict | None:
         advice = Values.WHERE_DIGITS_GO()
         if not exact_bound and (of_exercise := evidence.advice().lost_digits) is not None:
             advice = of_exercise.said_of({})
-    return _of_digits(said, advice, evidence, line)
+    return _digits_or_range_verdict(said, advice, evidence, line)
 
 
-def _of_digits(said: Said, advice: Said | None, evidence: Compared, line: int) -> Verdict:
+def _digits_or_range_verdict(said: Said, advice: Said | None, evidence: Compared, line: int) -> Verdict:
     verdict = failed(Cause.LOW_PRECISION, said, advice, evidence.source_line(line), kind="guess", line=line)
     verdict.candidate = Cause.LOW_PRECISION
     return verdict
@@ -352,7 +352,7 @@ def _out_of_range(evidence: Compared) -> Verdict | None:
     said = Values.OUT_OF_RANGE(name=evidence.returns)
     line = the_only(one.line for one in evidence.roundings if one.dtype == "fp16")
     advice = Values.RANGE_OF_FP16(line=line) if line else None
-    return _of_digits(said, advice, evidence, line)
+    return _digits_or_range_verdict(said, advice, evidence, line)
 
 
 def _constant(evidence: Compared) -> Verdict | None:

@@ -157,11 +157,11 @@ class CheckedMemory:
                 self.meetings.note(access, part)
             if part.chosen is None:
                 return values.copy() if isinstance(part.index, slice) else values
-            out = self._nothing(pointers.size, item, rest) if out is None else out
+            out = self._content_outside(pointers.size, item, rest) if out is None else out
             out[part.chosen] = values
-        return self._nothing(pointers.size, item, rest) if out is None else out
+        return self._content_outside(pointers.size, item, rest) if out is None else out
 
-    def _nothing(self, size: int, item: int, rest: np.ndarray | None = None) -> np.ndarray:
+    def _content_outside(self, size: int, item: int, rest: np.ndarray | None = None) -> np.ndarray:
         if rest is not None and self.other_outside:
             return rest.copy()
         return np.full(size * item, FILLS[self.fill], np.uint8).view(f"u{item}")
@@ -191,7 +191,7 @@ class CheckedMemory:
 
         together: changes all lanes in one call; used if nobody asks for what the lanes found. They then get poison.
         """
-        out = self._nothing(pointers.size, item)
+        out = self._content_outside(pointers.size, item)
         if self.order is not None:
             self.order.note_semantics(semantics)
         for part in self._parts(pointers, programs, access := self._access("atomic", item, operation, lanes)):

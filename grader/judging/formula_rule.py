@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from grader.course.trial import Trial
-from grader.explain.exact_runs import no_exact_run
 from grader.explain.hidden_formulas import HiddenFormula
+from grader.explain.no_exact_run import why_no_exact_run
 from grader.explain.values import value_verdict
 from grader.explain.verdict import PASS, Verdict
 from grader.judging.in_interpreter import Interpreted
@@ -47,7 +47,7 @@ class InterpretedByFormula(Interpreted):
         try:
             ran = self.run.exact(trial, inputs)
         except NoExactRun as why:
-            self.without_exact.append(no_exact_run(why))
+            self.without_exact.append(why_no_exact_run(why))
             return None
         bound = RoundingModel(OfTheLargest(self.share))
         for evidence in self._compared(trial, inputs, first):

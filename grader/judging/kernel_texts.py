@@ -1,4 +1,8 @@
-"""Completes a recorded call: adds the texts of its kernels, and what the compiler refuses of them."""
+"""Completes a recorded call: adds the texts of its kernels, and what the compiler refuses of them.
+
+The process that runs the submission's Python tells which kernels it launches, and no more: the front end makes their
+texts from the file's own text, so that nobody can hand over another kernel.
+"""
 
 from __future__ import annotations
 

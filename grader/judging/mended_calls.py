@@ -165,7 +165,7 @@ class _Search:
         line = lines.pop()
         return Mended(line, frozenset(kinds), mended, tried, *_simplest(counts, line))
 
-    def written(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> list[Mended]:
+    def mends_of_source(self, wrong: dict[tuple, list[_Call]], right: dict[tuple, list[_Call]]) -> list[Mended]:
         """Returns the mends of lines among the edits of the file that are compiled, one for each line."""
         groups = sorted(wrong.values(), key=lambda calls: (not calls[0].has_finding, -len(calls), calls[0].order))
         calls = [call for group in groups for call in group]
@@ -174,6 +174,8 @@ class _Search:
         if not calls or len(calls) + len(others) < BY_NO_CHANCE:
             return []
         for edit in source_edits(self.run.submission.tree, source):
+            if self.work <= 0:
+                return []  # an edit that was not tried may be in another line
             if edit.line not in self.run.given_lines and edit.line not in found:
                 edited = edit.edited(source)
                 if all(self._is_right(call, edited) for call in (*calls, *others)):
@@ -297,7 +299,7 @@ def mended(run: Run, wrong: Sequence[tuple[Trial, bool]], right: Sequence[Trial]
     search = _Search(run, work)
     try:
         of_wrong, of_right = _by_structure(run, wrong), _by_structure(run, [(one, False) for one in right])
-        written = search.written(of_wrong, of_right)
+        written = search.mends_of_source(of_wrong, of_right)
         found = search.mended(of_wrong, of_right)
         if not written:
             return found or search.with_nothing_added(of_wrong)

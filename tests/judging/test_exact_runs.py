@@ -7,7 +7,7 @@ import torch
 
 from grader import normal
 from grader.course.trial import trial_of
-from grader.explain.exact_runs import no_exact_run
+from grader.explain.no_exact_run import why_no_exact_run
 from grader.numerics.arguments import exact
 from grader.ttir.exact_text import NoExactRun, Why
 from tests.conftest import ROOT, exercise_of
@@ -89,7 +89,7 @@ def test_bits_of_floats_have_none(bench):
     why = why_none(bench, text)
     line = 1 + text[: text.index("bitcast")].count("\n")
     assert (why.why, why.line) == (Why.BITS, line)
-    assert no_exact_run(why).text == (
+    assert why_no_exact_run(why).text == (
         f"the kernel reads the bits of a float in line {line}, or the address of one as a number."
     )
 
@@ -98,7 +98,7 @@ def test_memory_of_several_dtypes_has_none(bench):
     shared = changed(IN_SCRATCH, ("both[N:], numbers", "both[N:], both.view(torch.int16)[:2]"))
     why = why_none(bench, HEAD + shared)
     line = 1 + (HEAD + shared).splitlines().index("    both = torch.zeros(2 * N, dtype=torch.float16, device=x.device)")
-    assert no_exact_run(why).text == f"a tensor in line {line} is used as several dtypes."
+    assert why_no_exact_run(why).text == f"a tensor in line {line} is used as several dtypes."
 
 
 def test_it_changes_nothing_of_the_usual_run(bench):

@@ -295,6 +295,14 @@ def test_a_reduction_without_its_axis_is_found_in_the_file(tmp_path, told):
     assert told == ["`partial, 1` in the place of `partial`"]
 
 
+def test_while_edits_of_the_file_are_left_no_line_is_told(tmp_path, monkeypatch):
+    """One of those that were not tried may be in another line."""
+    path = ROOT / "solutions/07_row_sum/accepted/tile_of_rows.py"
+    text = changed(path.read_text(), ("tl.sum(partial, axis=1)", "tl.sum(partial)"))
+    monkeypatch.setattr(mended_calls, "COMPILED", mended_calls.WORK)
+    assert judged(tmp_path, "07", text).line == 0
+
+
 def test_lost_digits_are_no_mistake_of_the_formula(tmp_path):
     """Nothing is rounded in an exact run: what is right there has nothing to mend."""
     lossy = changed(SUM, ("tl.zeros((BLOCK,), tl.float32)", "tl.zeros((BLOCK,), tl.float16)"),

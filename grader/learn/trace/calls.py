@@ -151,13 +151,13 @@ class CallToTrace:
         return self.programs[program]
 
     def _with_exact(self, reply: Reply, inputs: list[Argument], traced: list[int]) -> Reply:
-        from grader.explain.exact_runs import no_exact_run
+        from grader.explain.no_exact_run import why_no_exact_run
         from grader.ttir.exact_text import NoExactRun
 
         try:
             return with_exact(reply, self.run.exact(self.trial, inputs, traced=traced))
         except NoExactRun as why:
-            self.no_exact = f"There is no exact run: {no_exact_run(why).text}"
+            self.no_exact = f"There is no exact run: {why_no_exact_run(why).text}"
             return reply
 
     def _refuse(self, reply: Reply) -> None:

@@ -16,7 +16,7 @@ class NoExact(Sentence):
     ENDED = "it has not come to its end{place}: {what}"
 
 
-def no_exact_run(why: NoExactRun) -> Said:
+def why_no_exact_run(why: NoExactRun) -> Said:
     sentence = NoExact[Why(why.why).name]
     fields = {"place": in_line(why.line), "what": why.what or "a tensor"}
     return sentence(**{name: value for name, value in fields.items() if name in sentence.fields})
