@@ -2,79 +2,30 @@
 
 from importlib import import_module
 
-_HOME = dict.fromkeys(("Exercise", "Example", "Result"), "grader.course.exercise")
-_HOME |= {"Elements": "grader.explain.cost", "in_pages": "grader.numerics.paged_data"}
-_HOME |= {"made": "grader.numerics.arguments", "RoundingModel": "grader.numerics.bounds"}
-_HOME |= dict.fromkeys(("FLUSHED", "U32"), "grader.numerics.roundoff")
-_HOME |= dict.fromkeys(
-    (
-        "ATTENTION",
-        "LOG_SUM_EXP",
-        "PRODUCT",
-        "SOFTMAX",
-        "by_heads",
-        "error_of_scores",
-        "error_of_sum",
-        "rounding_of_lse",
-        "rounding_of_o",
-        "scores",
-    ),
-    "grader.numerics.rounding_models",
-)
-_HOME |= dict.fromkeys(
-    ("a_code_each", "cancelling", "cancelling_down", "cancelling_rows", "codes"), "grader.numerics.exact_data"
-)
-_HOME |= dict.fromkeys(
-    (
-        "amid",
-        "around_fp16_max",
-        "falling",
-        "falling_down",
-        "far_below_zero",
-        "first_row",
-        "indices",
-        "integers",
-        "last",
-        "last_row",
-        "leading",
-        "level",
-        "large",
-        "lengths",
-        "lone",
-        "normal",
-        "one_hot",
-        "output",
-        "packed",
-        "peaked",
-        "slots",
-        "some_minus_infinity",
-        "special",
-        "subnormal",
-        "uniform",
-        "unusual",
-        "whole",
-        "with_some",
-    ),
-    "grader.numerics.data_sets",
-)
-_HOME |= dict.fromkeys(
-    (
-        "aligned_rows",
-        "any_strides",
-        "between",
-        "contiguous",
-        "into",
-        "of_sequences",
-        "one_of",
-        "only",
-        "optional",
-        "slots_into",
-        "target",
-        "upto",
-    ),
-    "grader.course.promise",
-)
-_HOME |= {"judge": "grader.own.judgement"}
+_OF_MODULES = {
+    "grader.course.exercise": "Exercise Example Result",
+    "grader.explain.cost": "Elements",
+    "grader.numerics.paged_data": "in_pages",
+    "grader.numerics.arguments": "made",
+    "grader.numerics.bounds": "RoundingModel",
+    "grader.numerics.roundoff": "FLUSHED U32",
+    "grader.numerics.rounding_models": """
+        ATTENTION LOG_SUM_EXP PRODUCT SOFTMAX by_heads error_of_scores error_of_sum rounding_of_lse
+        rounding_of_o scores
+    """,
+    "grader.numerics.exact_data": "a_code_each cancelling cancelling_down cancelling_rows codes",
+    "grader.numerics.data_sets": """
+        amid around_fp16_max falling falling_down far_below_zero first_row indices integers last last_row
+        leading level large lengths lone normal one_hot output packed peaked slots some_minus_infinity special
+        subnormal uniform unusual whole with_some
+    """,
+    "grader.course.promise": """
+        aligned_rows any_strides between contiguous into of_sequences one_of only optional slots_into target
+        upto
+    """,
+    "grader.own.judgement": "judge",
+}
+_HOME = {name: module for module, names in _OF_MODULES.items() for name in names.split()}
 __all__ = list(_HOME)
 
 
