@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from grader.compiler.compiler_pool import processes_here
 from grader.course.exercise import Exercise
@@ -39,6 +40,9 @@ from grader.submission.kernel_names import Refused, all_refused
 from grader.wire.messages import Failure, Launch
 from grader.wire.reply import Reply
 
+if TYPE_CHECKING:
+    from grader.judging.drawn_trials import DrawnTrials
+
 
 @dataclass
 class Judge:
@@ -50,6 +54,7 @@ class Judge:
     suspects: LikelyCauses = field(init=False)
     speed: MeasuredSpeed = field(init=False)
     measured_without_end: bool = False
+    drawn: dict[str, DrawnTrials] = field(default_factory=dict)  # by test: asked for ahead, then for its verdict
 
     def __post_init__(self) -> None:
         self.speed = MeasuredSpeed(self.exercise, self.run, self.launch_plan)

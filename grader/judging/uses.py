@@ -161,7 +161,10 @@ class DrawnUse(Use):
     def drawn_trials(self, judge: Judge) -> DrawnTrials:
         from grader.judging.drawn_trials import DrawnTrials
 
-        return DrawnTrials(judge.exercise, judge.run, self.test, self.promise(judge.exercise))
+        drawn, promise = judge.drawn.get(self.test), self.promise(judge.exercise)
+        if drawn is None or drawn.promise != promise:
+            drawn = judge.drawn[self.test] = DrawnTrials(judge.exercise, judge.run, self.test, promise)
+        return drawn
 
     def trials(self, judge: Judge) -> list[Trial]:
         return self.drawn_trials(judge).all

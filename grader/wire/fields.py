@@ -65,16 +65,16 @@ def checked(value: object, kind: str, name: str) -> Any:
 
     Texts are cut to MOST_TEXT characters. Raises ProtocolError.
     """
-    if kind.endswith("| None"):
-        return None if value is None else checked(value, kind.removesuffix("| None").strip(), name)
+    if kind == "int" and type(value) is int and abs(value) < 1 << 62:
+        return value
+    if kind == "str" and type(value) is str:
+        return several_lines(value[:MOST_TEXT])
+    if kind == "bool" and type(value) is bool:
+        return value
     if kind == "list[int]" and isinstance(value, list) and len(value) <= MOST_ITEMS:
         return [checked(item, "int", name) for item in value]
     if kind == "list[str]" and isinstance(value, list) and len(value) <= MOST_ITEMS:
         return [checked(item, "str", name) for item in value]
-    if kind == "int" and type(value) is int and abs(value) < 1 << 62:
-        return value
-    if kind == "bool" and type(value) is bool:
-        return value
-    if kind == "str" and type(value) is str:
-        return several_lines(value[:MOST_TEXT])
+    if kind.endswith("| None"):
+        return None if value is None else checked(value, kind.removesuffix("| None").strip(), name)
     raise ProtocolError(f"{name} is not {kind}")

@@ -26,6 +26,14 @@ def trials(bench) -> DrawnTrials:
     return DrawnTrials(module.exercise, bench(WITH_A_BRANCH).run, use.test, use.promise(module.exercise))
 
 
+def test_the_calls_that_are_recorded_ahead_and_those_that_are_judged_are_drawn_once(bench):
+    judge, module = bench(WITH_A_BRANCH).judge, load_test_file(FOLDER)
+    ahead, judged = (uses_asked(module, DrawnUse)[0].drawn_trials(judge) for _ in range(2))
+    assert ahead is judged
+    others = DrawnUse.of(ahead.name, **uses_asked(module, DrawnUse)[0].options | {"dtypes": ("float16",)})
+    assert others.drawn_trials(judge).promise.dtypes != judged.promise.dtypes
+
+
 def no_search(*arguments: object) -> None:
     raise AttributeError("an expression that nobody has thought of")
 
