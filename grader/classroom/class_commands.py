@@ -213,7 +213,7 @@ def autograder(exercise: str, out: Path) -> None:
     \b
     Example:  course autograder 03 --out softmax.zip
     """
-    from grader.classroom.autograder import write_zip
+    from grader.classroom.gradescope import write_zip
     from grader.classroom.rubric import SPEED, points_of
     from grader.show.terminal import say
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom import autograder
-from grader.classroom.autograder import grade_upload, write_zip
+from grader.classroom.gradescope import grade_upload, write_zip
 from grader.classroom.result_store import faulty
 from grader.course.folder import Folder
 from tests.classroom.instructor import ROOT, environment, solution

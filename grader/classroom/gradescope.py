@@ -48,7 +48,7 @@ cd /autograder/source/course
 RUN = """\
 #!/usr/bin/env bash
 # Gradescope runs this for each upload.
-exec /autograder/venv/bin/python -m grader.classroom.autograder {id} /autograder
+exec /autograder/venv/bin/python -m grader.classroom.gradescope {id} /autograder
 """
 EXECUTABLE = 0o100755 << 16
 
