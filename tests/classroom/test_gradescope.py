@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom import autograder
 from grader.classroom.gradescope import grade_upload, write_zip
 from grader.classroom.result_store import faulty
 from grader.course.folder import Folder
@@ -68,7 +67,7 @@ def test_an_upload_is_judged_by_what_the_zip_holds(container):
     ids=["nothing", "a wrong name", "a fault of the machine"],
 )
 def test_what_cannot_be_judged_says_why_and_a_fault_gets_no_score(tmp_path, monkeypatch, files, result, told):
-    monkeypatch.setattr(autograder, "judge", lambda text: result)
+    monkeypatch.setattr(gradescope, "judge", lambda text: result)
     (tmp_path / "submission").mkdir()
     for name, text in files.items():
         (tmp_path / "submission" / name).write_text(text)
