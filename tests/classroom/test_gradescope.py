@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom import gradescope
 from grader.classroom.gradescope import grade_upload, write_zip
 from grader.classroom.result_store import faulty
 from grader.course.folder import Folder
