@@ -15,6 +15,9 @@ ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_
 # For a process that keeps its threads: without work they sleep. By default they look for work in a loop, which
 # took 2 to 3 s of a core of a run of 6 where other processes wanted the cores too.
 PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
+# Python looks for garbage whenever there are so many new objects, through older ones in each fifth and twenty-fifth
+# look. To look after 700, as it would, took a tenth of the judge's time; little that is large is left to these looks.
+GARBAGE = (10_000, 5, 5)
 
 
 def trusted_path() -> list[str]:
@@ -31,7 +34,7 @@ def python_calling(module: str, *arguments: object, path: list[str] | None = Non
     Python's garbage collector, so that nothing that it imports is searched.
     """
     boot = (
-        f"import gc, sys, json; {'' if collects else 'gc.disable(); '}sys.path[:] = json.loads(sys.argv[1]); "
-        f"from {module} import main; main(*json.loads(sys.argv[2]))"
+        f"import gc, sys, json; gc.set_threshold{GARBAGE}; {'' if collects else 'gc.disable(); '}"
+        f"sys.path[:] = json.loads(sys.argv[1]); from {module} import main; main(*json.loads(sys.argv[2]))"
     )
     return [sys.executable, "-I", "-c", boot, json.dumps(path or trusted_path()), json.dumps(arguments)]
