@@ -33,8 +33,8 @@ class WrongTimes(Sentence):
     )
     ENDLESS = (
         "{entry} was stopped after {launches:_} launches and {seconds} on the clock of the GPU's host: a real GPU "
-        "would have been as long at work. Choose the number of rounds by the time that one takes: half a second for "
-        "all of them is enough."
+        "would have been as long at work. Choose the number of rounds by the time that one takes: a second or two "
+        "for all of them is enough."
     )
     MANY_LOOKS = (
         "{entry} was stopped after {looks:_} looks at the clock and {seconds} on it: each is a message to the judge. "
@@ -54,13 +54,14 @@ class WrongTimes(Sentence):
         "synchronize. Events have the GPU's own time: device.record() before the launch and after it."
     )
     GAP = (
-        "Between the two events the GPU waited for the host for {idle:.0f} % of the time: the launch reached it after "
-        "it had come to the first event. Launch other work before the first event, as device.sleep does, so that the "
-        "launch is in the queue in time."
+        "Between the two events the GPU waited for the host for {idle:.0f} % of the time: it had nothing in its queue "
+        "before the launch, or after it. Launch other work before the first event, as device.sleep does, long enough "
+        "that launch and second event are in the queue in time, and let the host wait for nothing between them."
     )
     CACHE = (
         "The cache was warm: a launch finds there what the work before it has left, and takes less time than in a "
-        "program whose other kernels have used the cache. Call device.flush_cache() before each round."
+        "program whose other kernels have used the cache. Call device.flush_cache() before each round, after any draw "
+        "of inputs, which warms it."
     )
     ZEROS = (
         "The inputs were zeros: new memory holds them, and a GPU needs less power for them and is faster than with "
@@ -68,12 +69,12 @@ class WrongTimes(Sentence):
     )
     RAMP = (
         "The clock of the GPU was still rising in the rounds that were measured: after a rest it begins at "
-        "{lowest_clock:.0f} % of its steady value. Let the GPU work before the first round, until its times fall no "
-        "more."
+        "{lowest_clock:.0f} % of its steady value, and while run() compiles it rests. Let the GPU work right before "
+        "the first round, until its times fall no more."
     )
     DISTURBED = (
         "Launches that something else disturbed are part of the answer: {disturbed:.0f} % of them take up to six times "
-        "as long here, which moves a mean far. A median they do not move."
+        "as long here, which moves a mean far. They hardly move a median."
     )
     TOO_FEW = (
         "{launches} launches were timed, which is too few: each differs from the others by some per cent, and some "
@@ -160,8 +161,12 @@ def not_measured(entry: str, answer: float, log: Log) -> Verdict | None:
 
 
 def wrong_time(answer: float, gpu: SimulatedGpu, parts: Sequence[GpuPart] = (), ideal: float | None = None) -> Verdict:
-    """Returns the verdict on a wrong time. parts: without them the same function was right, and none of them may be
-    there; none where it was wrong without all parts, too. ideal: what it answered without all; None: not known."""
+    """Returns the verdict on a wrong time.
+
+    parts: without them the same function was right, and none of them may be there; the one comes first that alone
+    misleads it most. None where it was wrong without all parts, too. ideal: what it answered without all; None: not
+    known.
+    """
     true = gpu.seconds
     told = WrongTimes.ANSWER(answer=time_text(answer), true=time_text(true), off=_off(answer / true))
     if not parts:

@@ -73,7 +73,8 @@ def measured_verdict(run: Run, exercise: Exercise, measurement: SimulatedMeasure
         return wrong_times.wrong_time(answer.seconds, gpu)
     run.history.explained += 1
     with run.process_with_its_own_account() as process:
-        blamed = _parts_to_blame(lambda gpu: run.measured(entry, gpu, process).seconds, measurement)
+        is_long = answer.seconds > measurement.seconds
+        blamed = _parts_to_blame(lambda gpu: run.measured(entry, gpu, process).seconds, measurement, is_long)
     return wrong_times.wrong_time(answer.seconds, gpu, *blamed)
 
 
@@ -97,21 +98,29 @@ def beside_ours(run: Run, exercise: Exercise, bytes_of_copy: int) -> str:
 
 
 def _parts_to_blame(
-    answered: Callable[[SimulatedGpu], float | None], measurement: SimulatedMeasurement
+    answered: Callable[[SimulatedGpu], float | None], measurement: SimulatedMeasurement, is_long: bool
 ) -> tuple[list[GpuPart], float | None]:
     """Returns the parts without which the same function is right, and what it answers without any part: None where that
     is no time. The list is empty where the answer is wrong without all parts, too.
 
-    First it has to be half as near as is right, so that no part is blamed for what another has left of the room.
+    First it has to be half as near as is right, so that no part is blamed for what another has left of the room. The
+    part comes first that, of these alone, makes the answer longest where it is too long, and shortest where too short.
     """
     answers: dict[frozenset[GpuPart], float | None] = {}
 
-    def is_near(without: Collection[GpuPart], share: float) -> bool:
+    def answer(without: Collection[GpuPart]) -> float | None:
         key = frozenset(without)
         if key not in answers:
             answers[key] = _answer(answered, measurement.gpu(key))
-        answer = answers[key]
-        return answer is not None and abs(answer / measurement.seconds - 1) <= share
+        return answers[key]
+
+    def is_near(without: Collection[GpuPart], share: float) -> bool:
+        found = answer(without)
+        return found is not None and abs(found / measurement.seconds - 1) <= share
+
+    def off_with(part: GpuPart, left_out: Collection[GpuPart]) -> float:
+        found = answer([other for other in left_out if other != part])
+        return -math.inf if found is None else found if is_long else -found
 
     # Without the host's time a warm-up is long, and with events nobody has to leave it out.
     all_but_host: list[GpuPart] = [part for part in GpuPart if part != GpuPart.HOST]
@@ -121,7 +130,8 @@ def _parts_to_blame(
                 for part in tuple(left_out):
                     others = [other for other in left_out if other != part]
                     left_out = others if is_near(others, share) else left_out
-                return left_out, None
+                several = left_out if len(left_out) > 1 else []
+                return sorted(several, key=lambda part: off_with(part, left_out), reverse=True) or left_out, None
     return [], answers[frozenset(GpuPart)]
 
 

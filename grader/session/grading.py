@@ -110,8 +110,10 @@ class Grading:
 
     @property
     def in_dtype_of_core(self) -> str:
-        """ ", in fp32": tests of the core are right in the exercise's first dtype; "" where no call was judged."""
-        return "" if self.judge is None else f", in {short_dtype(DTYPES[self.judge.exercise.dtypes[0]])}"
+        """ ", in fp32": tests of the core are right in the exercise's first dtype; "" where none has a dtype."""
+        if self.judge is None or not self.judge.exercise.has_kernels:
+            return ""
+        return f", in {short_dtype(DTYPES[self.judge.exercise.dtypes[0]])}"
 
     @property
     def medal(self) -> str:
