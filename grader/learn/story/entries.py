@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+import triton
 from torch.library import wrap_triton
-from triton.runtime.autotuner import Autotuner
-from triton.runtime.interpreter import InterpretedFunction
-from triton.runtime.jit import JITFunction
 
 
 def entry_of(path: Path, name: str) -> Callable:
@@ -28,19 +26,19 @@ def entry_of(path: Path, name: str) -> Callable:
     for key, value in vars(module).items():
         if isinstance(value, FunctionType) and value.__module__ == module.__name__:
             namespace[key] = _with_globals(value, namespace)
-        elif isinstance(value, JITFunction) or (isinstance(value, Autotuner) and not _interpreted(value)):
+        elif isinstance(value, triton.JITFunction) or _is_tuned(value) and not _is_interpreted(value):
             with contextlib.suppress(Exception):  # an older torch wraps no autotuner that prunes: it stays bare
                 namespace[key] = wrap_triton(value)
-        elif isinstance(value, Autotuner):
+        elif _is_tuned(value):
             value.configs = value.configs[:1]  # there is no GPU on which they could be timed
     return namespace[name]
 
 
 def _imported(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"story_{path.parent.name}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    name = f"story_{path.parent.name}"
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    SourceFileLoader(name, str(path)).exec_module(module)
     return module
 
 
@@ -50,7 +48,12 @@ def _with_globals(function: FunctionType, namespace: dict[str, Any]) -> Function
     return made
 
 
-def _interpreted(kernel: object) -> bool:
-    while isinstance(kernel, Autotuner):
-        kernel = kernel.fn
-    return isinstance(kernel, InterpretedFunction)
+def _is_tuned(value: object) -> bool:
+    return isinstance(value, triton.KernelInterface) and hasattr(value, "configs")
+
+
+def _is_interpreted(tuned: Any) -> bool:
+    """Returns whether Triton's interpreter carries an autotuned kernel out: then no kernel of the compiler is in it."""
+    while isinstance(tuned, triton.KernelInterface) and not isinstance(tuned, triton.JITFunction):
+        tuned = tuned.fn
+    return not isinstance(tuned, triton.JITFunction)
