@@ -1,4 +1,4 @@
-"""What each step of a story takes of a token, as a picture that stands alone: in torch, and on the kernels."""
+"""Draws how long each step of a story takes for a token, in torch and on the kernels, for a file of its own."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ OF_EACH = "Of each exercise: what its wrong kernels do, what the judge says of t
 
 @dataclass(frozen=True)
 class FailureInExercise:
-    """What an exercise states of a failure: ways to be wrong, and where to look, as Markdown."""
+    """Holds what an exercise states of a failure, as Markdown: ways to be wrong, and where to look."""
 
     folder: Folder
     ways: tuple[str, ...]

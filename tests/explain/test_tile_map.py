@@ -55,7 +55,7 @@ def test_a_tile_that_a_mask_cuts_off_is_one_tile(bench, mask, shape, marks):
 
 
 def test_what_one_program_wrote_of_a_tile_is_no_tile(bench):
-    """One tile of the exercise, of which a mask leaves out a row and a column, is four parts."""
+    """A mask leaves a row and a column out of one tile of the exercise, which makes four parts of it."""
     wrong = COPY.replace("(rows < M) & (cols < N)", "(rows < M - 1) & (cols < N - 1)")
     tiles = bench(wrong, "02_strided_blocks").check(normal(64, 64), output(64, 64)).tiles
     assert tiles.text() == [".?", "??"] and tiles.count == 4

@@ -296,7 +296,7 @@ def test_a_reduction_without_its_axis_is_found_in_the_file(tmp_path, told):
 
 
 def test_while_edits_of_the_file_are_left_no_line_is_told(tmp_path, monkeypatch):
-    """One of those that were not tried may be in another line."""
+    """An edit that was not tried may be in another line, and then no line is the only one."""
     path = ROOT / "solutions/07_row_sum/accepted/tile_of_rows.py"
     text = changed(path.read_text(), ("tl.sum(partial, axis=1)", "tl.sum(partial)"))
     monkeypatch.setattr(mended_calls, "COMPILED", mended_calls.WORK)

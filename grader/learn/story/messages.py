@@ -1,4 +1,4 @@
-"""What the process that tells a story says to the command. It runs learners' files: each field is checked when read."""
+"""Defines the messages of the process that tells a story, which runs learners' files: a reader checks each field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a story measures, as tables of a terminal."""
+"""Makes tables for a terminal of what a story measures."""
 
 from __future__ import annotations
 

@@ -47,7 +47,10 @@ def said(error: BaseException) -> str:
 
 
 class Story:
-    """One model, on one device. `llama`: the story's module of this name; `entries`: the functions of the kernels."""
+    """Tells a story with one model on one device.
+
+    llama: the story's module of this name. entries: the functions of the kernels.
+    """
 
     def __init__(self, folder: Path, files: dict[str, list[str]], device: str, say: Callable[[Message], None]) -> None:
         self.device, self.say = device, say
